@@ -1,0 +1,1 @@
+"""From a cell and a recipe to a wheel, one module per step."""

@@ -1,0 +1,97 @@
+"""The command line, one module per verb: parse, call, print; nothing else.
+
+A verb is a module ``wheelfarm.cli.<verb>`` with ``configure(parser)`` and ``execute(arguments)``,
+which returns the exit status. Only the verb that was asked for is imported, so that ``--help``
+stays fast. Results go to stdout, logs to stderr.
+"""
+
+import argparse
+import importlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from wheelfarm import __version__
+from wheelfarm.cli.verbs import VERBS, module_of
+from wheelfarm.errors import InterruptedByUserError, UsageError, WheelfarmError
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints carry the usage exit code of sysexits.h."""
+
+    def error(self, message: str) -> "None":  # type: ignore[override]
+        self.print_usage(sys.stderr)
+        self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one command and return its exit status; WheelfarmError goes through to the caller."""
+    verb = next((word for word in argv if not word.startswith("-")), None)
+    parser = _build_parser(verb if verb in VERBS else None)
+    arguments = parser.parse_args(argv)
+    if arguments.verb is None:
+        parser.print_help()
+        return UsageError.exit_code
+    _configure_logging(arguments.verbose - arguments.quiet)
+    module = _verb_module(arguments.verb)
+    status: int = module.execute(arguments)
+    return status
+
+
+def entry_point() -> None:
+    """Run the command line of this process: the one place that catches WheelfarmError."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
+    except WheelfarmError as error:
+        print(f"wheelfarm: {error}", file=sys.stderr)
+        status = error.exit_code
+    except KeyboardInterrupt:
+        print("wheelfarm: interrupted; finished steps are kept", file=sys.stderr)
+        status = InterruptedByUserError.exit_code
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`): no error of ours, and nothing to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)
+
+
+def _verb_module(verb: str) -> ModuleType:
+    return importlib.import_module(f"wheelfarm.cli.{module_of(verb)}")
+
+
+def _build_parser(verb: str | None) -> argparse.ArgumentParser:
+    parser = _Parser(prog="wheelfarm", description=__doc__.splitlines()[0] if verb else None)
+    parser.description = "Build, prove, publish and resolve the CUDA wheels of Python extensions."
+    parser.add_argument("--version", action="version", version=f"wheelfarm {__version__}")
+    parser.set_defaults(verb=None)
+    subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
+    for name, summary in VERBS.items():
+        if verb not in {None, name}:
+            continue
+        sub = subparsers.add_parser(name, help=summary, description=summary)
+        sub.set_defaults(verb=name)
+        if name == verb:
+            _verb_module(name).configure(sub)
+        _add_common(sub)
+    return parser
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("common options")
+    group.add_argument("--json", action="store_true", help="print one JSON document to stdout")
+    group.add_argument("-v", "--verbose", action="count", default=0, help="log more to stderr")
+    group.add_argument("-q", "--quiet", action="count", default=0, help="log less to stderr")
+
+
+def _configure_logging(verbosity: int) -> None:
+    level = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}.get(
+        max(-1, verbosity), logging.DEBUG
+    )
+    logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    for noisy in ("urllib3", "auditwheel"):
+        logging.getLogger(noisy).setLevel(max(level, logging.WARNING))

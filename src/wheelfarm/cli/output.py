@@ -1,0 +1,40 @@
+"""How verbs print: one JSON document, or a table; colour only in a terminal that wants it."""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+
+def print_json(schema: str, document: Mapping[str, Any]) -> None:
+    """Print one document, with its schema (``wheelfarm.plan/1``) first."""
+    json.dump({"schema": schema, **document}, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print columns under a header, each as wide as its widest entry."""
+    lines = [tuple(header), *(tuple(map(clean, row)) for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    for line in lines:
+        cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
+        print("  ".join(cells).rstrip())
+
+
+def clean(text: str) -> str:
+    """Return foreign text without control characters, which could rewrite a terminal's lines."""
+    return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def wants_colour() -> bool:
+    """Return whether stdout is a terminal whose user did not switch colour off (no-color.org)."""
+    return (
+        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
+
+
+def coloured(text: str, colour: str) -> str:
+    """Return ``text`` in ``green``, ``yellow``, ``red`` or ``dim`` where colour is wanted."""
+    code = {"green": "32", "yellow": "33", "red": "31", "dim": "2"}[colour]
+    return f"\x1b[{code}m{text}\x1b[0m" if wants_colour() else text

@@ -1,0 +1,12 @@
+"""The register of verbs: their names and one line about each; nothing is imported from here."""
+
+#: Verb -> what it does, in the order in which a farm's maintainer and then a user meets them.
+VERBS: dict[str, str] = {}
+
+#: Verbs whose module has another name, as the verb's own is taken or not a good one.
+_MODULES: dict[str, str] = {}
+
+
+def module_of(verb: str) -> str:
+    """Return the name of a verb's module under ``wheelfarm.cli``."""
+    return _MODULES.get(verb, verb.replace("-", "_"))

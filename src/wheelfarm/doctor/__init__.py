@@ -1,0 +1,1 @@
+"""Can what is installed load, and if not, why and what mends it."""

@@ -1,0 +1,1 @@
+"""Where jobs run: this machine, a Dask cluster, GitHub's runners."""

@@ -1,0 +1,90 @@
+"""The one tree of errors: what happened, likely cause, next step, an exit code per class."""
+
+from typing import ClassVar
+
+
+class WheelfarmError(Exception):
+    """The base of every error that a user may see.
+
+    ``what`` says what happened, ``cause`` the likely reason, ``hint`` the next step; the last two
+    may be empty. Subclasses own the exit code. Only the command line's edge catches this class.
+    """
+
+    exit_code: ClassVar[int] = 3
+
+    def __init__(self, what: str, *, cause: str = "", hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.cause = cause
+        self.hint = hint
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.cause:
+            lines.append(f"  cause: {self.cause}")
+        if self.hint:
+            lines.append(f"  next:  {self.hint}")
+        return "\n".join(lines)
+
+
+class NegativeVerdictError(WheelfarmError):
+    """We looked, and the answer is no: a wheel failed, no wheel serves, an index has faults."""
+
+    exit_code = 1
+
+
+class CouldNotLookError(WheelfarmError):
+    """A server, a store, a driver or a tool did not answer. Never taken for "no"."""
+
+    exit_code = 2
+
+
+class BuildError(WheelfarmError):
+    """A build step or a job failed."""
+
+    exit_code = 3
+
+
+class BadInputError(WheelfarmError):
+    """A recipe, plan, filter, lock, wheel or other input is not acceptable."""
+
+    exit_code = 4
+
+
+class UsageError(WheelfarmError):
+    """The command line itself is off."""
+
+    exit_code = 64
+
+
+class InterruptedByUserError(WheelfarmError):
+    """Ctrl-C; what was finished stays, and a second run continues."""
+
+    exit_code = 130
+
+
+class FaultsError(BadInputError):
+    """Every fault of one document at once, each with its place (``context``) and sentence."""
+
+    def __init__(self, title: str, faults: "list[Fault]", *, hint: str = "") -> None:
+        self.faults = tuple(faults)
+        text = "\n".join([title, *(f"  {fault}" for fault in self.faults)])
+        super().__init__(text, hint=hint)
+
+
+class Fault:
+    """One fault of a document: where it stands and what is wrong."""
+
+    __slots__ = ("context", "line", "message")
+
+    def __init__(self, context: str, message: str, line: int | None = None) -> None:
+        self.context = context
+        self.message = message
+        self.line = line
+
+    def __str__(self) -> str:
+        place = self.context if self.line is None else f"{self.context} (line {self.line})"
+        return f"{place}: {self.message}"
+
+    def __repr__(self) -> str:
+        return f"Fault({self.context!r}, {self.message!r}, {self.line!r})"

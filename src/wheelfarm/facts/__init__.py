@@ -1,0 +1,1 @@
+"""What a file says of itself: ELF, PE, fat binaries, wheel metadata. Read once, never judged."""

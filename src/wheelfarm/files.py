@@ -1,0 +1,213 @@
+"""The one door to files we write: whole or not at all, with locks, hashes and safe unpacking."""
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from wheelfarm.errors import BadInputError, CouldNotLookError
+
+_CHUNK = 1 << 20
+
+#: No archive that we unpack may claim more than this (bytes); a CUDA source tree is far smaller.
+MAX_UNPACKED = 8 << 30
+#: Nor hold more members than this.
+MAX_MEMBERS = 200_000
+
+
+class UnsafeArchiveError(BadInputError):
+    """An archive has a member that would leave its folder, or claims an absurd size."""
+
+
+class DiskFullError(CouldNotLookError):
+    """There is no room for a file; what stood there before is untouched."""
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; on success it becomes ``path`` in one step.
+
+    The bytes are on disk (fsync) before the name changes. On any exception the temporary file is
+    removed and whatever stood at ``path`` stays. Raises DiskFullError where there is no room.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        _sync(temporary)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+        _sync(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            message = f"no room left to write {path}"
+            raise DiskFullError(message, hint="free some disk space and run again") from error
+        raise
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``data`` to ``path``, whole or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 ``text`` to ``path``, whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file's bytes to ``target``, whole or not at all."""
+    with replacing(target) as temporary:
+        shutil.copyfile(source, temporary)
+
+
+def sha256(path: Path) -> str:
+    """Return the SHA-256 of a file as 64 hexadecimal digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an exclusive lock on ``path`` (made when absent); a crash releases it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(stream, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
+def replacing_folder(path: Path) -> Iterator[Path]:
+    """Yield an empty folder beside ``path``; on success it takes the place of ``path``."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        remove(path)
+        temporary.rename(path)
+    except BaseException:
+        remove(temporary)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a whole folder; nothing there is fine."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def free_bytes(path: Path) -> int:
+    """Return the free bytes of the disk that holds ``path`` (or its nearest existing parent)."""
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def safe_member(name: str) -> PurePosixPath:
+    """Return an archive member's name as a relative path.
+
+    Raises UnsafeArchiveError for absolute names, drive letters, backslashes and ``..``.
+    """
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or ".." in path.parts or "\\" in name or ":" in path.parts[0]:
+        message = f"the archive has a member that would leave its folder: {name!r}"
+        raise UnsafeArchiveError(message)
+    return path
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a tar (any compression) or zip archive into ``folder``; hostile archives are refused.
+
+    Raises UnsafeArchiveError for members, links or sizes that are not acceptable, BadInputError
+    where the file is no archive or is cut short.
+    """
+    try:
+        if zipfile.is_zipfile(archive):
+            _unpack_zip(archive, folder)
+        else:
+            _unpack_tar(archive, folder)
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zipfile.LargeZipFile) as error:
+        message = f"{archive.name} is no readable archive: {error}"
+        raise BadInputError(message) from error
+
+
+def _check_size(archive: Path, members: int, size: int) -> None:
+    if members > MAX_MEMBERS or size > MAX_UNPACKED:
+        message = f"{archive.name} claims {members} members of {size} bytes"
+        raise UnsafeArchiveError(message, cause="it is larger than any source tree")
+
+
+def _unpack_zip(archive: Path, folder: Path) -> None:
+    with zipfile.ZipFile(archive) as stream:
+        infos = stream.infolist()
+        _check_size(archive, len(infos), sum(info.file_size for info in infos))
+        for info in infos:
+            target = folder / safe_member(info.filename.rstrip("/"))
+            mode = info.external_attr >> 16
+            if stat.S_ISLNK(mode):
+                message = f"the archive has a symbolic link: {info.filename!r}"
+                raise UnsafeArchiveError(message)
+            if info.is_dir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with stream.open(info) as source, target.open("wb") as out:
+                shutil.copyfileobj(source, out, _CHUNK)
+            if mode & 0o111:
+                target.chmod(0o755)
+
+
+def _unpack_tar(archive: Path, folder: Path) -> None:
+    with tarfile.open(archive) as stream:
+        members = stream.getmembers()
+        _check_size(archive, len(members), sum(member.size for member in members))
+        for member in members:
+            _check_tar_member(member)
+            stream.extract(member, folder, set_attrs=False)
+            if member.isfile():
+                (folder / member.name).chmod(0o755 if member.mode & 0o111 else 0o644)
+
+
+def _check_tar_member(member: tarfile.TarInfo) -> None:
+    safe_member(member.name)
+    if member.isdir() or member.isfile():
+        return
+    if member.issym() or member.islnk():
+        base = PurePosixPath(member.name).parent if member.issym() else PurePosixPath()
+        target = os.path.normpath(base / member.linkname)
+        if not member.linkname.startswith("/") and not target.startswith(".."):
+            return
+    message = f"the archive has a member that would leave its folder: {member.name!r}"
+    raise UnsafeArchiveError(message)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Which cells exist, with every refusal explained. Pure."""

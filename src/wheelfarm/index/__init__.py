@@ -1,0 +1,1 @@
+"""The static site: simple API, channels, manifest, pages for people."""

@@ -1,0 +1,149 @@
+"""What the index says of a wheel, as clients read it: the manifest's entries. Light: both sides.
+
+``/manifest/index.json`` names the packages, each with the address and hash of its part
+``/manifest/packages/<package>.json``, which lists the wheels; so a client asks for what it needs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wheelfarm.model.arch import Arch
+from wheelfarm.model.axis import TORCH_AXES, CxxAbi, TorchAxis
+from wheelfarm.model.versions import Minor
+from wheelfarm.model.wheel_name import WheelName
+from wheelfarm.reading import Reader
+
+MANIFEST_SCHEMA = "wheelfarm.manifest/1"
+PACKAGE_SCHEMA = "wheelfarm.package/1"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Module:
+    """One binary with device code: its path in the wheel, and the architectures it holds."""
+
+    path: str
+    sass: tuple[Arch, ...] = ()
+    ptx: tuple[Arch, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WheelEntry:
+    """One wheel of the manifest: everything a resolver needs, proven from the binary.
+
+    ``url`` may be relative to the document that holds the entry. ``torch_axis`` None means that
+    nobody proved it (an index that has names alone). ``toolkit`` is the CUDA that compiled it,
+    which bounds the driver for PTX. ``libraries`` are the CUDA libraries (sonames) it needs of the
+    environment.
+    """
+
+    name: WheelName
+    url: str
+    sha256: str | None
+    size: int | None = None
+    metadata_sha256: str | None = None
+    requires_python: str = ""
+    requires_dist: tuple[str, ...] | None = None
+    yanked: str | None = None
+    torch_axis: TorchAxis | None = None
+    from_torch: Minor | None = None
+    cxx_abi: CxxAbi | None = None
+    glibc: Minor | None = None
+    toolkit: Minor | None = None
+    needs_driver: bool = False
+    runtime_jit: bool = False
+    libraries: tuple[str, ...] = ()
+    modules: tuple[Module, ...] | None = field(default=None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as the manifest writes it; empty fields are left out."""
+        document: dict[str, Any] = {
+            "filename": str(self.name),
+            "url": self.url,
+            "sha256": self.sha256,
+            "size": self.size,
+            "metadata_sha256": self.metadata_sha256,
+            "requires_python": self.requires_python,
+            "requires_dist": None if self.requires_dist is None else list(self.requires_dist),
+            "yanked": self.yanked,
+            "torch_axis": self.torch_axis,
+            "from_torch": _text(self.from_torch),
+            "cxx_abi": self.cxx_abi,
+            "glibc": _text(self.glibc),
+            "toolkit": _text(self.toolkit),
+            "needs_driver": self.needs_driver or None,
+            "runtime_jit": self.runtime_jit or None,
+            "libraries": list(self.libraries) or None,
+            "modules": None
+            if self.modules is None
+            else [
+                {
+                    "path": module.path,
+                    "sass": [str(arch) for arch in module.sass],
+                    "ptx": [str(arch) for arch in module.ptx],
+                }
+                for module in self.modules
+            ],
+        }
+        return {key: value for key, value in document.items() if value not in (None, "")}
+
+    @classmethod
+    def read(cls, reader: Reader) -> "WheelEntry | None":
+        """Read an entry; faults go to the reader, keys of a newer index are passed over."""
+        name = reader.parsed("filename", WheelName.parse)
+        url = reader.string("url")
+        axis = reader.choice("torch_axis", TORCH_AXES, "") if reader.has("torch_axis") else None
+        abi = reader.raw("cxx_abi")
+        if name is None:
+            return None
+        return cls(
+            name=name,
+            url=url,
+            sha256=reader.optional_string("sha256"),
+            size=reader.integer("size") if reader.has("size") else None,
+            metadata_sha256=reader.optional_string("metadata_sha256"),
+            requires_python=reader.string("requires_python", ""),
+            requires_dist=reader.strings("requires_dist") if reader.has("requires_dist") else None,
+            yanked=reader.optional_string("yanked"),
+            torch_axis=next((known for known in TORCH_AXES if known == axis), None),
+            from_torch=reader.parsed("from_torch", Minor.parse),
+            cxx_abi=0 if abi == 0 else 1 if abi == 1 else None,
+            glibc=reader.parsed("glibc", Minor.parse),
+            toolkit=reader.parsed("toolkit", Minor.parse),
+            needs_driver=reader.boolean("needs_driver", default=False),
+            runtime_jit=reader.boolean("runtime_jit", default=False),
+            libraries=reader.strings("libraries"),
+            modules=tuple(map(_module, reader.tables("modules")))
+            if reader.has("modules")
+            else None,
+        )
+
+
+def _module(reader: Reader) -> Module:
+    return Module(
+        path=reader.string("path"),
+        sass=_archs(reader, "sass"),
+        ptx=_archs(reader, "ptx"),
+    )
+
+
+def _archs(reader: Reader, key: str) -> tuple[Arch, ...]:
+    found = (
+        reader.attempt(lambda text=text: Arch.parse(text), key, index)  # type: ignore[misc]
+        for index, text in enumerate(reader.strings(key))
+    )
+    return tuple(arch for arch in found if arch is not None)
+
+
+def _text(value: Minor | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def manifest_reader(data: Mapping[str, Any], context: str, schema: str) -> Reader:
+    """Return a reader of a manifest document whose schema is the one that this code knows."""
+    reader = Reader(data, context)
+    found = reader.string("schema")
+    if found != schema:
+        reader.fault(f"expected {schema!r}, found {found!r}; is this wheelfarm too old?", "schema")
+    reader.finish()
+    return reader

@@ -1,0 +1,1 @@
+"""The values that every stage shares: versions, accelerators, cells, wheel names, decisions."""

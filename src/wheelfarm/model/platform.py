@@ -1,0 +1,51 @@
+"""Operating system and processor of a cell."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wheelfarm.errors import BadInputError
+
+System = Literal["linux", "windows"]
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Platform:
+    """A platform under the three names it has: in a cell, in a recipe, in a wheel's tag."""
+
+    identifier: str
+    system: System
+    machine: str
+    recipe_word: str
+    wheel_suffix: str
+
+    @classmethod
+    def parse(cls, text: str) -> "Platform":
+        """Read an identifier (``linux_x86_64``) or a recipe's word (``linux``, ``windows``)."""
+        for platform in PLATFORMS:
+            if text in {platform.identifier, platform.recipe_word}:
+                return platform
+        known = ", ".join(platform.identifier for platform in PLATFORMS)
+        message = f"{text!r} is no known platform; known are {known}"
+        raise BadInputError(message)
+
+    @classmethod
+    def of_tag(cls, tag: str) -> "Platform | None":
+        """Return the platform of a wheel's platform tag; None for ``any`` and foreign systems."""
+        for platform in PLATFORMS:
+            if platform.system == "windows":
+                if tag == platform.wheel_suffix:
+                    return platform
+            elif tag.endswith(f"_{platform.machine}") and tag.startswith(
+                ("linux_", "manylinux", "musllinux")
+            ):
+                return platform
+        return None
+
+    def __str__(self) -> str:
+        return self.identifier
+
+
+LINUX_X86_64 = Platform("linux_x86_64", "linux", "x86_64", "linux", "linux_x86_64")
+LINUX_AARCH64 = Platform("linux_aarch64", "linux", "aarch64", "linux_aarch64", "linux_aarch64")
+WINDOWS_AMD64 = Platform("windows_amd64", "windows", "amd64", "windows", "win_amd64")
+PLATFORMS = (LINUX_X86_64, LINUX_AARCH64, WINDOWS_AMD64)

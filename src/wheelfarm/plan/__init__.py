@@ -1,0 +1,1 @@
+"""Cells minus what the store has, as jobs and batches. Pure."""

@@ -1,0 +1,1 @@
+"""Package descriptions and farm policy: model, loader, lock, lint, schema."""

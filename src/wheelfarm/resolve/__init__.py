@@ -1,0 +1,1 @@
+"""Facts of a machine plus an index: the exact wheels, or a precise reason why there are none."""

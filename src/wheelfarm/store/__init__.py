@@ -1,0 +1,1 @@
+"""Wheels and their reports, by content hash, behind one protocol."""

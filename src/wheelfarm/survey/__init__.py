@@ -1,0 +1,1 @@
+"""Does this source tree link libtorch? Evidence from its build files, which are never run."""

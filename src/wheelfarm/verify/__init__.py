@@ -1,0 +1,1 @@
+"""Checks over facts, and the report without which nothing is published."""

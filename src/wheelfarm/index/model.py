@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import Arch
 from wheelfarm.model.axis import TORCH_AXES, CxxAbi, TorchAxis
 from wheelfarm.model.versions import Minor
@@ -117,6 +118,112 @@ class WheelEntry:
             if reader.has("modules")
             else None,
         )
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Combination:
+    """One channel of the site: an accelerator and a torch minor, ``cu130/torch2.14``."""
+
+    accelerator: Accelerator
+    torch: Minor
+
+    @property
+    def path(self) -> str:
+        """The channel's folder under the site's root."""
+        return f"{self.accelerator}/torch{self.torch}"
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the two words as the manifest writes them."""
+        return {"accelerator": str(self.accelerator), "torch": str(self.torch)}
+
+    @classmethod
+    def read(cls, reader: Reader) -> "Combination | None":
+        """Read a combination; faults go to the reader."""
+        accelerator = reader.parsed("accelerator", Accelerator.parse)
+        torch = reader.parsed("torch", Minor.parse)
+        return None if accelerator is None or torch is None else cls(accelerator, torch)
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackagePart:
+    """Where a package's part of the manifest stands, and what is in it.
+
+    ``url`` is relative to the document that names it, ``sha256`` that of the part's bytes;
+    ``versions`` are public versions, oldest first.
+    """
+
+    name: str
+    url: str
+    sha256: str
+    versions: tuple[str, ...] = ()
+    wheels: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manifest:
+    """``/manifest/index.json``: packages by normalised name, and every channel of the site.
+
+    ``fallback`` is the combination that serves most packages, for clients whose host decides
+    nothing; None for an empty site.
+    """
+
+    packages: Mapping[str, PackagePart]
+    combinations: tuple[Combination, ...] = ()
+    fallback: Combination | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document that ``/manifest/index.json`` holds."""
+        return {
+            "schema": MANIFEST_SCHEMA,
+            "packages": {
+                name: {
+                    "url": part.url,
+                    "sha256": part.sha256,
+                    "versions": list(part.versions),
+                    "wheels": part.wheels,
+                }
+                for name, part in sorted(self.packages.items())
+            },
+            "combinations": [combination.to_dict() for combination in self.combinations],
+            "fallback": None if self.fallback is None else self.fallback.to_dict(),
+        }
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any], context: str) -> "Manifest":
+        """Read the document; FaultsError lists everything that is wrong with it."""
+        reader = manifest_reader(data, context, MANIFEST_SCHEMA)
+        packages: dict[str, PackagePart] = {}
+        table = reader.table("packages")
+        for name in () if table is None else table.keys():
+            part = None if table is None else table.table(name)
+            if part is not None:
+                packages[name] = PackagePart(
+                    name=name,
+                    url=part.string("url"),
+                    sha256=part.string("sha256"),
+                    versions=part.strings("versions"),
+                    wheels=part.integer("wheels", 0, least=0),
+                )
+        combinations = tuple(map(Combination.read, reader.tables("combinations")))
+        fallback = reader.table("fallback")
+        manifest = cls(
+            packages=packages,
+            combinations=tuple(each for each in combinations if each is not None),
+            fallback=None if fallback is None else Combination.read(fallback),
+        )
+        reader.finish()
+        return manifest
+
+
+def read_part(data: Mapping[str, Any], context: str) -> tuple[WheelEntry, ...]:
+    """Read a package's part, ``/manifest/packages/<package>.json``; FaultsError lists faults."""
+    reader = manifest_reader(data, context, PACKAGE_SCHEMA)
+    entries = tuple(map(WheelEntry.read, reader.tables("wheels")))
+    reader.finish()
+    return tuple(entry for entry in entries if entry is not None)
 
 
 def _module(reader: Reader) -> Module:

@@ -1,0 +1,246 @@
+"""From a cell to the environment it is built in: its Python, its exact torch, torch's own CUDA.
+
+One environment serves every package of one (Python, torch, CUDA). It is made in place, since tools
+in it hold absolute paths, and believed only when its record was written last.
+"""
+
+import logging
+import os
+import sys
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
+
+from wheelfarm.build.interpreter import Interpreter, find_interpreter, inspect_interpreter
+from wheelfarm.build.steps import Step
+from wheelfarm.build.workspace import Workspace, require_space
+from wheelfarm.errors import BuildError, CouldNotLookError
+from wheelfarm.facts.installed_torch import InstalledTorch, read_installed_torch
+from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.python import PythonTag
+from wheelfarm.run import ProgramFailedError, run
+
+logger = logging.getLogger(__name__)
+
+#: Bytes that a torch environment with its toolkit takes, measured at 6.1 GB, and some room.
+TORCH_ENVIRONMENT_BYTES = 8_000_000_000
+TOOLKIT_ENVIRONMENT_BYTES = 2_000_000_000
+#: What every setup.py may take for granted where build isolation is off.
+BASE_REQUIREMENTS = ("setuptools", "wheel", "ninja", "packaging", "numpy")
+#: The parts of CUDA's toolkit that compile and link an extension; torch itself brings the others.
+#: nvidia-cuda-nvcc requires its parts without versions, the extras of cuda-toolkit pin every one.
+TOOLKIT_PARTS = ("nvcc", "nvvm", "crt", "cccl", "cudart")
+_FIRST_WHEEL_TOOLKIT = 13
+#: Where PyTorch publishes one index per CUDA line; WHEELFARM_TORCH_INDEX replaces it.
+PYTORCH_INDEX = "https://download.pytorch.org/whl/{cuda}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnvironmentSpec:
+    """What an environment is made from; ``torch`` None makes one with the toolkit alone.
+
+    ``toolkit`` is a release of cuda-toolkit (``13.0.3``); None takes the one that torch requires.
+    """
+
+    python: PythonTag
+    accelerator: Accelerator
+    torch: Version | None = None
+    toolkit: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The environment's folder name."""
+        middle = f"torch{self.torch}" if self.torch is not None else f"toolkit{self.toolkit}"
+        return f"{self.accelerator}-{middle}-{self.python}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Environment:
+    """An environment that is there: its folder, interpreter and torch (None without)."""
+
+    folder: Path
+    interpreter: Interpreter
+    torch: InstalledTorch | None
+
+    @property
+    def python(self) -> Path:
+        """The environment's interpreter."""
+        return self.folder / "bin" / "python"
+
+
+def make_environment(spec: EnvironmentSpec, workspace: Workspace, *, log: Path) -> Environment:
+    """Return the environment, making it where it is not there yet.
+
+    Raises CouldNotLookError for a Python that is not here or too little disk, BuildError where
+    pip cannot find the torch, or the torch it found is built for another CUDA.
+    """
+    base = find_interpreter(spec.python)
+    folder = workspace.environments / spec.name
+    step = Step(
+        name="environment",
+        folder=folder,
+        log=log,
+        inputs={
+            "python": base.full_version,
+            "torch": None if spec.torch is None else str(spec.torch),
+            "accelerator": str(spec.accelerator),
+            "toolkit": spec.toolkit,
+            "parts": list(TOOLKIT_PARTS),
+            "base": list(BASE_REQUIREMENTS),
+        },
+    )
+
+    def work(target: Path) -> dict[str, str]:
+        needed = TOOLKIT_ENVIRONMENT_BYTES if spec.torch is None else TORCH_ENVIRONMENT_BYTES
+        require_space(target, needed, f"the environment {spec.name}")
+        _create(base, target, log)
+        python = target / "bin" / "python"
+        pip_install(python, BASE_REQUIREMENTS, log=log)
+        if spec.torch is not None:
+            _install_torch(python, spec, log)
+        _install_toolkit(python, spec, log)
+        return {"python": "bin/python"}
+
+    step.run(work)
+    return open_environment(folder)
+
+
+def open_environment(folder: Path) -> Environment:
+    """Return what an environment's folder holds."""
+    interpreter = inspect_interpreter(folder / "bin" / "python")
+    return Environment(
+        folder=folder,
+        interpreter=interpreter,
+        torch=read_installed_torch(interpreter.site_packages),
+    )
+
+
+def pip_install(
+    python: Path, requirements: tuple[str, ...], *, log: Path, options: tuple[str, ...] = ()
+) -> None:
+    """Install requirements into an environment with pip, under the user's own configuration.
+
+    Builds of the requirements themselves are refused: an environment is made of wheels alone.
+    """
+    run(
+        [*pip_command(python), "install", "--only-binary", ":all:", *options, *requirements],
+        log=log,
+        hint="is the package index in reach, and does it have wheels for this Python?",
+    )
+
+
+def pip_command(python: Path) -> list[str]:
+    """Return the command that runs wheelfarm's own pip for another environment."""
+    if find_spec("pip") is None:
+        message = "pip is not installed beside wheelfarm"
+        raise CouldNotLookError(message, hint="install it with `pip install wheelfarm[farm]`")
+    return [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        str(python),
+        "--no-input",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
+
+
+def _create(base: Interpreter, folder: Path, log: Path) -> None:
+    # The standard venv without pip needs no ensurepip, which Debian keeps in a package of its own.
+    run([base.executable, "-m", "venv", "--without-pip", folder], log=log)
+
+
+def _install_torch(python: Path, spec: EnvironmentSpec, log: Path) -> None:
+    """Install the spec's torch from the configured index, else from PyTorch's own.
+
+    torch's minor does not pin its CUDA, and only the installed file tells it for certain.
+    """
+    public = spec.torch.public if spec.torch is not None else ""
+    try:
+        _pip_install_torch(python, (f"torch=={public}",), spec, log)
+    except ProgramFailedError:
+        logger.info("the configured index has no torch %s, asking PyTorch's", public)
+    else:
+        found = open_environment(python.parents[1]).torch
+        if found is not None and found.cuda == spec.accelerator.version:
+            return
+    index = os.environ.get("WHEELFARM_TORCH_INDEX", PYTORCH_INDEX).format(cuda=spec.accelerator)
+    options = ("--extra-index-url", index, "--force-reinstall", "--no-deps")
+    requirement = f"torch=={public}+{spec.accelerator}"
+    try:
+        _pip_install_torch(python, (requirement, *options), spec, log)
+        _pip_install_torch(python, (requirement, *options[:2]), spec, log)
+    except ProgramFailedError as error:
+        lines = error.completed.stdout.strip().splitlines()
+        message = f"pip cannot find torch {public} for {spec.accelerator} and {spec.python}"
+        raise BuildError(
+            message,
+            cause=lines[-1] if lines else "",
+            hint=f"PyTorch may not have published this cell (`wheelfarm grid`); log: {log}",
+        ) from error
+    check_torch(open_environment(python.parents[1]), spec)
+
+
+def _pip_install_torch(
+    python: Path, words: tuple[str, ...], spec: EnvironmentSpec, log: Path
+) -> None:
+    logger.info("installing %s for %s", words[0], spec.name)
+    pip_install(python, words, log=log)
+
+
+def check_torch(environment: Environment, spec: EnvironmentSpec) -> InstalledTorch:
+    """Return the environment's torch; BuildError where it is not the one of the spec.
+
+    torch's minor does not pin its CUDA: what counts is the CUDA that torch's own file names.
+    """
+    torch = environment.torch
+    if torch is None:
+        message = f"{environment.folder} has no torch"
+        raise BuildError(message)
+    cuda = spec.accelerator.version
+    if spec.torch is not None and torch.version.public != spec.torch.public:
+        message = f"{environment.folder} has torch {torch.version}, expected {spec.torch.public}"
+        raise BuildError(message, hint="remove the folder and run again")
+    if cuda is not None and torch.cuda != cuda:
+        message = (
+            f"the torch {torch.version} that pip found is built for "
+            f"{'no CUDA' if torch.cuda is None else f'CUDA {torch.cuda}'}, the cell wants {cuda}"
+        )
+        raise BuildError(
+            message,
+            hint="set WHEELFARM_TORCH_INDEX to an index that has torch for this CUDA line",
+        )
+    return torch
+
+
+def _install_toolkit(python: Path, spec: EnvironmentSpec, log: Path) -> None:
+    if spec.accelerator.kind != "cuda" or (spec.accelerator.major or 0) < _FIRST_WHEEL_TOOLKIT:
+        # The CUDA 12 wheels have no nvcc: such cells take a system's or a container's toolkit.
+        return
+    release = spec.toolkit
+    if release is None:
+        torch = open_environment(python.parents[1]).torch
+        release = None if torch is None else toolkit_release(torch)
+    if release is None:
+        message = f"the torch of {spec.name} does not say which cuda-toolkit it requires"
+        raise BuildError(message, hint="name the release in the farm policy")
+    pip_install(python, (f"cuda-toolkit[{','.join(TOOLKIT_PARTS)}]=={release}",), log=log)
+
+
+def toolkit_release(torch: InstalledTorch) -> str | None:
+    """Return the cuda-toolkit release that an installed torch pins (``13.0.3``), None for none."""
+    for text in torch.requires_dist:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if requirement.name != "cuda-toolkit":
+            continue
+        for specifier in requirement.specifier:
+            if specifier.operator == "==":
+                return specifier.version
+    return None

@@ -1,0 +1,109 @@
+"""From a repaired wheel to the cell's: name, tags, requirements and RECORD change together."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from email.parser import HeaderParser
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from wheelfarm.build.wheel_file import read_members, rename_version, set_fields, write_wheel
+from wheelfarm.errors import BadInputError
+from wheelfarm.model.axis import TorchAxis
+from wheelfarm.model.cell import CellId
+from wheelfarm.model.versions import Minor
+from wheelfarm.model.wheel_name import WheelName
+
+RequirementPolicy = Literal["pinned", "blank", "upstream"]
+
+
+def retag_wheel(
+    wheel: Path,
+    folder: Path,
+    *,
+    cell: CellId,
+    platform_tag: str,
+    requires_dist: tuple[str, ...] | None,
+    build: str = "",
+) -> Path:
+    """Write the cell's wheel into ``folder`` and return it.
+
+    ``requires_dist`` replaces the wheel's own list; None keeps it.
+    """
+    old = WheelName.parse(wheel.name)
+    if canonicalize_name(old.distribution) != canonicalize_name(cell.package):
+        message = f"the build made {wheel.name}, expected a wheel of {cell.package}"
+        raise BadInputError(message, hint="is the recipe's name the project's own?")
+    if old.version.public != cell.version.public:
+        message = f"the build made version {old.version.public}, the cell says {cell.version}"
+        raise BadInputError(message, hint="the recipe's version must be what the source says")
+    if old.python != cell.python:
+        message = f"the build made {wheel.name}, which is for {old.python}, not {cell.python}"
+        raise BadInputError(message, hint="state the recipe's python axis: exact, abi3 or none")
+    # The distribution keeps upstream's spelling, since folders inside the wheel are named by it.
+    new = replace(WheelName.of_cell(cell, platform_tag, build=build), distribution=old.distribution)
+    members = rename_version(read_members(wheel), old, new)
+    if requires_dist is not None:
+        path = f"{new.dist_info}/METADATA"
+        text = set_fields(members[path].data.decode(), {"Requires-Dist": list(requires_dist)})
+        members[path] = replace(members[path], data=text.encode())
+    return write_wheel(folder, new, members)
+
+
+def upstream_requirements(wheel: Path) -> tuple[str, ...]:
+    """Return the ``Requires-Dist`` of a wheel."""
+    for path, content in read_members(wheel).items():
+        if path.endswith(".dist-info/METADATA"):
+            message = HeaderParser().parsestr(content.data.decode(errors="replace"))
+            return tuple(message.get_all("Requires-Dist") or ())
+    return ()
+
+
+def curated_requirements(
+    upstream: Iterable[str],
+    *,
+    policy: RequirementPolicy,
+    axis: TorchAxis,
+    torch: Minor,
+    from_torch: Minor | None = None,
+) -> tuple[str, ...]:
+    """Return what the wheel declares under the policy.
+
+    ``pinned`` is upstream's list plus torch: ``==X.Y.*`` for a wheel that links it (or upstream's
+    own pin where that is tighter), ``>=X.Y`` for one on the stable ABI, none for the others.
+    """
+    given = tuple(upstream)
+    if policy == "upstream":
+        return given
+    if policy == "blank":
+        return ()
+    others: list[str] = []
+    pins: list[Requirement] = []
+    for text in given:
+        requirement = _parsed(text)
+        if requirement is not None and requirement.name == "torch" and requirement.marker is None:
+            pins.append(requirement)
+        else:
+            others.append(text)
+    if axis in {"abi_flag", "free"}:
+        return (*others, *map(str, pins))
+    wanted = f"=={torch}.*" if axis == "linked" else f">={from_torch or torch}"
+    tight = next((pin for pin in pins if _is_exact(pin.specifier)), None)
+    return (*others, str(tight) if tight is not None else f"torch{wanted}")
+
+
+def _is_exact(specifier: SpecifierSet) -> bool:
+    return any(
+        part.operator == "===" or (part.operator == "==" and not part.version.endswith(".*"))
+        for part in specifier
+    )
+
+
+def _parsed(text: str) -> Requirement | None:
+    try:
+        return Requirement(text)
+    except InvalidRequirement:
+        return None

@@ -1,0 +1,59 @@
+"""Where builds keep what they make: one cache for environments, one work folder per farm.
+
+``$WHEELFARM_CACHE`` (default ``~/.cache/wheelfarm``) holds what is shared by farms: environments,
+downloads, compiler caches. ``<farm>/.wheelfarm`` holds the cells' build folders.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from wheelfarm.errors import CouldNotLookError
+from wheelfarm.files import free_bytes
+from wheelfarm.model.cell import CellId
+
+
+def cache_root() -> Path:
+    """Return the folder shared by all farms of this user."""
+    given = os.environ.get("WHEELFARM_CACHE")
+    if given:
+        return Path(given).expanduser().absolute()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "wheelfarm"
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """The folders of one farm's (or one author's) builds."""
+
+    root: Path
+    cache: Path
+
+    @classmethod
+    def of(cls, farm: Path) -> "Workspace":
+        """Return the workspace of a farm's or a project's folder."""
+        return cls(farm.absolute() / ".wheelfarm", cache_root())
+
+    @property
+    def environments(self) -> Path:
+        """One folder per (Python, torch, CUDA), shared by farms: each is several GB."""
+        return self.cache / "environments"
+
+    @property
+    def downloads(self) -> Path:
+        """Source archives by their hash."""
+        return self.cache / "downloads"
+
+    def cell(self, cell: CellId) -> Path:
+        """Return the build folder of a cell: a folder per step, and ``logs``."""
+        return self.root / "cells" / str(cell)
+
+
+def require_space(path: Path, needed: int, what: str) -> None:
+    """Raise CouldNotLookError where the disk of ``path`` has less than ``needed`` bytes free."""
+    free = free_bytes(path)
+    if free < needed:
+        message = (
+            f"{what} needs {needed / 1e9:.1f} GB and the disk of {path} has {free / 1e9:.1f} GB"
+        )
+        raise CouldNotLookError(message, hint="free some space, or set WHEELFARM_CACHE elsewhere")

@@ -1,0 +1,72 @@
+"""What tests share: real environments with NVIDIA's toolkit and torch, made once and kept."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from wheelfarm.build.environment import EnvironmentSpec, make_environment
+from wheelfarm.build.workspace import Workspace
+from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.python import PythonTag
+
+#: The torch that tests and the demo build against; its CUDA is PyPI's own.
+TORCH = "2.14.1"
+TOOLKIT = "13.0.3"
+CUDA = Accelerator.parse("cu130")
+REPOSITORY = Path(__file__).parents[1]
+SHARED = REPOSITORY.parent / "shared"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the full tier out unless it is asked for by a marker expression of any kind."""
+    if config.option.markexpr or "WHEELFARM_TEST_FULL" in os.environ:
+        return
+    skip = pytest.mark.skip(reason="full tier (make test-full)")
+    for item in items:
+        if item.get_closest_marker("full") is not None:
+            item.add_marker(skip)
+
+
+def this_python() -> PythonTag:
+    """Return the running interpreter as a cell's Python."""
+    return PythonTag.of_version(f"{sys.version_info.major}.{sys.version_info.minor}")
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The project's own folder."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def shared_reference() -> Path:
+    """The folder of reference data beside the checkout; tests of it are skipped where it is not."""
+    folder = SHARED / "reference"
+    if not folder.is_dir():
+        pytest.skip("the reference data is not beside this checkout")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def torch_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with torch and the CUDA toolkit's wheels; shared with the demo, read only."""
+    given = os.environ.get("WHEELFARM_TEST_TORCH_PYTHON")
+    if given:
+        return Path(given)
+    spec = EnvironmentSpec(python=this_python(), accelerator=CUDA, torch=Version(TORCH))
+    folder = tmp_path_factory.mktemp("environment")
+    return make_environment(spec, Workspace.of(folder), log=folder / "torch.log").python
+
+
+@pytest.fixture(scope="session")
+def toolkit_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python with the CUDA toolkit's wheels and no torch; read only."""
+    given = os.environ.get("WHEELFARM_TEST_TORCH_PYTHON")
+    if given:
+        return Path(given)
+    spec = EnvironmentSpec(python=this_python(), accelerator=CUDA, toolkit=TOOLKIT)
+    folder = tmp_path_factory.mktemp("environment")
+    return make_environment(spec, Workspace.of(folder), log=folder / "toolkit.log").python

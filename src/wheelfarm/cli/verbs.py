@@ -1,7 +1,9 @@
 """The register of verbs: their names and one line about each; nothing is imported from here."""
 
 #: Verb -> what it does, in the order in which a farm's maintainer and then a user meets them.
-VERBS: dict[str, str] = {}
+VERBS: dict[str, str] = {
+    "toolkit": "find CUDA in wheels or a system, and make it usable for any build",
+}
 
 #: Verbs whose module has another name, as the verb's own is taken or not a good one.
 _MODULES: dict[str, str] = {}

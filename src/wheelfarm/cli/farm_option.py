@@ -1,0 +1,46 @@
+"""The ``--farm DIR`` option that the farm's verbs share."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wheelfarm.recipes.model import Farm, Recipe
+
+
+def add_farm_option(parser: argparse.ArgumentParser) -> None:
+    """Add ``--farm``, by default the current folder."""
+    parser.add_argument(
+        "--farm", type=Path, default=Path(), metavar="DIR", help="the farm's folder (default: .)"
+    )
+
+
+def farm_of(arguments: argparse.Namespace) -> "Farm":
+    """Return the farm that the arguments name."""
+    from wheelfarm.recipes.load import load_farm
+
+    return load_farm(arguments.farm)
+
+
+def chosen_recipes(farm: "Farm", names: list[str]) -> "tuple[Recipe, ...]":
+    """Return the recipes of some packages, of all where none is named.
+
+    Raises BadInputError, with the known names, for one that the farm does not have.
+    """
+    import difflib
+
+    from wheelfarm.errors import BadInputError
+    from wheelfarm.model.cell import cell_name
+
+    if not names:
+        return tuple(farm.recipes.values())
+    chosen = []
+    for name in names:
+        recipe = farm.recipes.get(cell_name(name))
+        if recipe is None:
+            near = difflib.get_close_matches(cell_name(name), farm.recipes, n=1)
+            known = ", ".join(farm.recipes)
+            message = f"the farm has no package {name!r}; it has {known}"
+            raise BadInputError(message, hint=f"did you mean {near[0]!r}?" if near else "")
+        chosen.append(recipe)
+    return tuple(dict.fromkeys(chosen))

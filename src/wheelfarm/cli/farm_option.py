@@ -34,7 +34,7 @@ def chosen_recipes(farm: "Farm", names: list[str]) -> "tuple[Recipe, ...]":
 
     if not names:
         return tuple(farm.recipes.values())
-    chosen = []
+    chosen: dict[str, Recipe] = {}
     for name in names:
         recipe = farm.recipes.get(cell_name(name))
         if recipe is None:
@@ -42,5 +42,5 @@ def chosen_recipes(farm: "Farm", names: list[str]) -> "tuple[Recipe, ...]":
             known = ", ".join(farm.recipes)
             message = f"the farm has no package {name!r}; it has {known}"
             raise BadInputError(message, hint=f"did you mean {near[0]!r}?" if near else "")
-        chosen.append(recipe)
-    return tuple(dict.fromkeys(chosen))
+        chosen[recipe.package] = recipe
+    return tuple(chosen.values())

@@ -43,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if path.exists():
         message = f"there is a recipe of {name} already: {path}"
         raise BadInputError(message, hint="edit it, or remove it first")
-    finding = _finding(arguments.links_torch, sdist, client)
+    finding = _finding(arguments.links_torch)
     written = [path]
     if not (arguments.farm / POLICY_FILE).exists():
         written.insert(0, arguments.farm / POLICY_FILE)
@@ -71,7 +71,7 @@ def _find(text: str, client: "Client", index: str) -> "tuple[str, Sdist]":
     return name, newest_sdist(name, client=client, index=index)
 
 
-def _finding(stated: str | None, sdist: "Sdist", client: "Client") -> "AxisFinding":
+def _finding(stated: str | None) -> "AxisFinding":
     """Return what is known of the torch axis: stated, surveyed, or open. Nothing is guessed."""
     from wheelfarm.recipes.new import AxisFinding
 

@@ -2,6 +2,8 @@
 
 #: Verb -> what it does, in the order in which a farm's maintainer and then a user meets them.
 VERBS: dict[str, str] = {
+    "init": "make a recipe from a project's name on PyPI, in a new or existing farm",
+    "lock": "record the hash or commit of each recipe's source; refuse one that changed",
     "toolkit": "find CUDA in wheels or a system, and make it usable for any build",
 }
 

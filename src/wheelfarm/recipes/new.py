@@ -10,12 +10,12 @@ from wheelfarm.upstream.model import UpstreamFacts
 _POLICY = """\
 # What this farm builds. Every key is described in docs/recipes.md.
 platforms: [linux_x86_64]     # also linux_aarch64, windows_amd64
-python_min: "{python}"            # there is no highest: PyTorch's own wheels are the ceiling
-supported_cudas: ["{cuda}"]
+python_min: "3.10"            # there is no highest: PyTorch's own wheels are the ceiling
+supported_cudas: [{cudas}]
 
 # The GPU architectures of each CUDA line; these are the ones that torch itself is built for.
 arch_policy:
-  "{cuda}": "{archs}"
+{archs}
 """
 
 _STATED = """\
@@ -51,23 +51,32 @@ class AxisFinding:
     evidence: str = ""
 
 
+#: How many of PyPI's newest torch minors a new farm's policy covers.
+_MINORS = 2
+
+
 def policy_text(facts: UpstreamFacts) -> str:
-    """Return a policy for the CUDA line of the newest torch on PyPI."""
-    newest = max(facts.pypi)
-    accelerator = facts.pypi[newest][LINUX_X86_64]
-    archs = facts.torch_arch_list(accelerator, Minor.of(newest), LINUX_X86_64)
-    release = facts.release(accelerator, newest)
-    tags = () if release is None else release.pythons[LINUX_X86_64]
-    python = min(tag.version for tag in tags if tag.version is not None)
-    return _POLICY.format(python=python, cuda=accelerator.version, archs=f"{archs}+PTX")
+    """Return a policy for the CUDA lines of PyPI's newest torch minors."""
+    rows = {
+        Minor.of(torch): row[LINUX_X86_64]
+        for torch, row in sorted(facts.pypi.items())
+        if LINUX_X86_64 in row
+    }
+    lines = {rows[torch]: torch for torch in sorted(rows)[-_MINORS:]}
+    archs = {
+        line: facts.torch_arch_list(line, torch, LINUX_X86_64)
+        for line, torch in sorted(lines.items())
+    }
+    return _POLICY.format(
+        cudas=", ".join(f'"{line.version}"' for line in archs),
+        archs="\n".join(f'  "{line.version}": "{text}+PTX"' for line, text in archs.items()),
+    )
 
 
 def recipe_text(name: str, sdist: Sdist, finding: AxisFinding) -> str:
     """Return a recipe that builds an sdist."""
     if finding.line:
-        axis = _STATED.format(
-            verdict=finding.verdict, evidence=finding.evidence, line=finding.line
-        )
+        axis = _STATED.format(verdict=finding.verdict, evidence=finding.evidence, line=finding.line)
     else:
         axis = _OPEN.format(why=finding.verdict).replace(" \n", "\n")
     return _RECIPE.format(name=name, project=name, version=sdist.version, axis=axis)

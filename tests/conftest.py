@@ -58,7 +58,7 @@ def torch_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(given)
     spec = EnvironmentSpec(python=this_python(), accelerator=CUDA, torch=Version(TORCH))
     folder = tmp_path_factory.mktemp("environment")
-    return make_environment(spec, Workspace.of(folder), log=folder / "torch.log").python
+    return make_environment(spec, Workspace.of(folder), log=folder / "torch.log")[0].python
 
 
 @pytest.fixture(scope="session")
@@ -69,4 +69,4 @@ def toolkit_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return Path(given)
     spec = EnvironmentSpec(python=this_python(), accelerator=CUDA, toolkit=TOOLKIT)
     folder = tmp_path_factory.mktemp("environment")
-    return make_environment(spec, Workspace.of(folder), log=folder / "toolkit.log").python
+    return make_environment(spec, Workspace.of(folder), log=folder / "toolkit.log")[0].python

@@ -15,7 +15,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
 from wheelfarm.build.interpreter import Interpreter, find_interpreter, inspect_interpreter
-from wheelfarm.build.steps import Step
+from wheelfarm.build.steps import Step, StepResult
 from wheelfarm.build.workspace import Workspace, require_space
 from wheelfarm.errors import BuildError, CouldNotLookError
 from wheelfarm.facts.installed_torch import InstalledTorch, read_installed_torch
@@ -71,8 +71,10 @@ class Environment:
         return self.folder / "bin" / "python"
 
 
-def make_environment(spec: EnvironmentSpec, workspace: Workspace, *, log: Path) -> Environment:
-    """Return the environment, making it where it is not there yet.
+def make_environment(
+    spec: EnvironmentSpec, workspace: Workspace, *, log: Path
+) -> tuple[Environment, StepResult]:
+    """Return the environment and its step, making it where it is not there yet.
 
     Raises CouldNotLookError for a Python that is not here or too little disk, BuildError where
     pip cannot find the torch, or the torch it found is built for another CUDA.
@@ -104,8 +106,8 @@ def make_environment(spec: EnvironmentSpec, workspace: Workspace, *, log: Path) 
         _install_toolkit(python, spec, log)
         return {"python": "bin/python"}
 
-    step.run(work)
-    return open_environment(folder)
+    result = step.run(work)
+    return open_environment(folder), result
 
 
 def open_environment(folder: Path) -> Environment:
@@ -218,8 +220,7 @@ def check_torch(environment: Environment, spec: EnvironmentSpec) -> InstalledTor
 
 
 def _install_toolkit(python: Path, spec: EnvironmentSpec, log: Path) -> None:
-    if spec.accelerator.kind != "cuda" or (spec.accelerator.major or 0) < _FIRST_WHEEL_TOOLKIT:
-        # The CUDA 12 wheels have no nvcc: such cells take a system's or a container's toolkit.
+    if not has_wheel_toolkit(spec.accelerator):
         return
     release = spec.toolkit
     if release is None:
@@ -229,6 +230,14 @@ def _install_toolkit(python: Path, spec: EnvironmentSpec, log: Path) -> None:
         message = f"the torch of {spec.name} does not say which cuda-toolkit it requires"
         raise BuildError(message, hint="name the release in the farm policy")
     pip_install(python, (f"cuda-toolkit[{','.join(TOOLKIT_PARTS)}]=={release}",), log=log)
+
+
+def has_wheel_toolkit(accelerator: Accelerator) -> bool:
+    """Return whether NVIDIA's wheels have a whole toolkit for it.
+
+    The CUDA 12 wheels have no nvcc; such cells take a system's or a container's toolkit.
+    """
+    return accelerator.kind == "cuda" and (accelerator.major or 0) >= _FIRST_WHEEL_TOOLKIT
 
 
 def toolkit_release(torch: InstalledTorch) -> str | None:

@@ -1,6 +1,7 @@
 """Patches of a recipe, applied to its source tree: they apply exactly, or the build stops."""
 
 import os
+import sys
 from pathlib import Path
 
 from wheelfarm.errors import BadInputError
@@ -36,10 +37,10 @@ def apply_patches(tree: Path, patches: tuple[Path, ...], *, log: Path) -> None:
             ) from error
 
 
-def run_patch_script(tree: Path, script: Path, python: Path, *, log: Path) -> None:
+def run_patch_script(tree: Path, script: Path, *, log: Path) -> None:
     """Run a recipe's trusted Python script in the source tree; PatchError where it fails."""
     try:
-        run([python, "-I", script.absolute()], cwd=tree, log=log)
+        run([sys.executable, "-I", script.absolute()], cwd=tree, log=log)
     except ProgramFailedError as error:
         message = f"the patch script {script.name} failed\n{error.what}"
         raise PatchError(message) from error

@@ -30,6 +30,7 @@ Inputs = Mapping[str, str | int | bool | list[str] | dict[str, str] | None]
 class StepResult:
     """What a step left: its folder, the named outputs in it, and whether it was there already."""
 
+    key: str
     folder: Path
     outputs: Mapping[str, str]
     seconds: float
@@ -73,7 +74,9 @@ class Step:
             outputs = dict(work(self.folder))
             seconds = time.monotonic() - started
             self._record(outputs, seconds)
-            return StepResult(folder=self.folder, outputs=outputs, seconds=seconds, reused=False)
+            return StepResult(
+                key=self.key, folder=self.folder, outputs=outputs, seconds=seconds, reused=False
+            )
 
     def forget(self) -> None:
         """Remove the record, so that the next run does the work again."""
@@ -111,7 +114,9 @@ class Step:
         there = all((self.folder / output).exists() for output in outputs.values())
         if not (same and there):
             return None
-        return StepResult(folder=self.folder, outputs=outputs, seconds=seconds, reused=True)
+        return StepResult(
+            key=self.key, folder=self.folder, outputs=outputs, seconds=seconds, reused=True
+        )
 
 
 def stable_key(name: str, inputs: Mapping[str, Any]) -> str:

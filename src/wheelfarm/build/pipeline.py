@@ -158,7 +158,7 @@ class _Pipeline:
             install_requirements(environment, wanted, folder / "packages", log=log)
             return {"packages": "packages"}
 
-        inputs = {
+        inputs: Inputs = {
             "requirements": list(wanted),
             "environment": self.results["environment"].key,
         }
@@ -172,7 +172,8 @@ class _Pipeline:
             python=environment.python,
             needs=("host", "device", "device-link", "link"),
         )
-        stub = make_driver_stub(toolkit.include_dirs, self.folder / "driver", compiler=compiler)
+        headers = next(folder for folder in toolkit.include_dirs if (folder / "cuda.h").is_file())
+        stub = make_driver_stub(headers, self.folder / "driver", compiler=compiler)
         return toolkit, make_view(toolkit, self.folder / "cuda", stub=stub)
 
     def _compile(

@@ -1,0 +1,76 @@
+"""The register of accelerators: one entry each, and nothing else knows their names.
+
+An entry says how torch's label and the machine show the backend, and where its wheels' index is
+configured. To serve another accelerator from its own index is to set that index's address.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wheelfarm.model.accelerator import Accelerator
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Backend:
+    """One backend: its word, the accelerator kind of its wheels' labels, its index setting.
+
+    ``variable`` is the environment variable of its own index; where it is unset the general one
+    (``WHEELFARM_INDEX``) serves. ``minor_compatible`` says that a wheel of an earlier minor of
+    the same major may run; ``torch_index`` is the folder of PyTorch's index for an accelerator.
+    """
+
+    name: str
+    kind: str
+    variable: str
+    minor_compatible: bool = False
+    needs_device_code: bool = True
+
+
+BACKENDS: Mapping[str, Backend] = {
+    backend.name: backend
+    for backend in (
+        Backend(
+            name="cuda", kind="cuda", variable="WHEELFARM_INDEX_CUDA", minor_compatible=True
+        ),
+        Backend(name="rocm", kind="rocm", variable="WHEELFARM_INDEX_ROCM"),
+        Backend(name="xpu", kind="xpu", variable="WHEELFARM_INDEX_XPU"),
+        Backend(
+            name="mps", kind="cpu", variable="WHEELFARM_INDEX_MPS", needs_device_code=False
+        ),
+        Backend(
+            name="cpu", kind="cpu", variable="WHEELFARM_INDEX_CPU", needs_device_code=False
+        ),
+    )
+}
+
+
+def backend_of(accelerator: Accelerator, platform: str) -> str:
+    """Return the backend's word for torch's accelerator on a platform."""
+    if accelerator.kind == "cpu" and platform.startswith("macosx_arm64"):
+        return "mps"
+    for backend in BACKENDS.values():
+        if backend.kind == accelerator.kind and backend.name != "mps":
+            return backend.name
+    return "cpu"
+
+
+def index_address(
+    backend: str, option: str | None, configured: Mapping[str, str] | None = None
+) -> tuple[str, str] | None:
+    """Return the index for a backend and where it was set; None where nobody set one.
+
+    ``option`` is the command line's; ``configured`` maps backends (and "" for all) to addresses.
+    """
+    if option:
+        return option, "--index"
+    entry = BACKENDS.get(backend)
+    if entry is not None and os.environ.get(entry.variable):
+        return os.environ[entry.variable], entry.variable
+    if os.environ.get("WHEELFARM_INDEX"):
+        return os.environ["WHEELFARM_INDEX"], "WHEELFARM_INDEX"
+    settings = configured or {}
+    for key in (backend, ""):
+        if settings.get(key):
+            return settings[key], "configuration"
+    return None

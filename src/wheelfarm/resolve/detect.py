@@ -1,0 +1,237 @@
+"""Fill in a host: what files and devices tell, and over it what flags and environment say."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from packaging.version import Version
+
+from wheelfarm.errors import BadInputError
+from wheelfarm.model.arch import Arch
+from wheelfarm.model.axis import CxxAbi
+from wheelfarm.model.python import PythonTag
+from wheelfarm.model.versions import Minor, parse_version
+from wheelfarm.resolve import devices, interpreter
+from wheelfarm.resolve.backends import BACKENDS, backend_of
+from wheelfarm.resolve.drivers import cuda_of_driver
+from wheelfarm.resolve.host import Fact, Gpu, Host, Libc, nothing
+from wheelfarm.resolve.overrides import OVERRIDES
+from wheelfarm.resolve.torch_files import label_accelerator, official_cxx_abi, read_torch
+
+T = TypeVar("T")
+
+
+def detect(stated: Mapping[str, str | None], host_file: Path | None = None) -> Host:
+    """Return the host's facts.
+
+    ``stated`` holds the options of ``OVERRIDES`` and ``python`` (an interpreter's path). With
+    ``host_file`` nothing of this machine is looked at. Raises BadInputError for an option that
+    cannot be read.
+    """
+    given = _Given(stated)
+    if host_file is not None:
+        from wheelfarm.reading import read_json
+
+        host = Host.read(read_json(host_file), str(host_file))
+    else:
+        host = _look(given, stated.get("python"))
+    for apply in (_state_python, _state_torch, _state_devices):
+        host = apply(host, given)
+    return _derive_backend(host, given)
+
+
+class _Given:
+    """What was stated, and by which flag or variable."""
+
+    def __init__(self, stated: Mapping[str, str | None]) -> None:
+        self._stated = stated
+
+    def text(self, key: str) -> tuple[str, str] | None:
+        override = OVERRIDES[key]
+        value = self._stated.get(key)
+        if value:
+            return value, override.option
+        value = os.environ.get(override.variable)
+        return (value, override.variable) if value else None
+
+    def fact(self, key: str, parse: Callable[[str], T]) -> Fact[T] | None:
+        found = self.text(key)
+        if found is None:
+            return None
+        text, source = found
+        try:
+            return Fact(parse(text), source)
+        except BadInputError as error:
+            message = f"{source}: {error.what}"
+            raise BadInputError(message, hint=error.hint) from error
+
+
+def _look(given: _Given, python: str | None) -> Host:
+    executable, source = (python, "--python") if python else _default_python()
+    if given.text("platform") is not None and not python:
+        return _elsewhere(given)
+    asked = interpreter.ask(executable)
+    torch = read_torch(asked)
+    found = devices.look(asked.platform)
+    said = f"{asked.executable} ({source})"
+    return Host(
+        interpreter=Fact(asked.executable, source),
+        python=Fact(asked.tag, said),
+        python_version=Fact(asked.version, said),
+        platform=Fact(asked.platform, said),
+        libc=nothing(said, "no glibc and no musl") if asked.libc is None else Fact(asked.libc, said),
+        torch=torch.version,
+        torch_metadata=torch.metadata,
+        cxx_abi=torch.cxx_abi,
+        accelerator=torch.accelerator,
+        backend=Fact("rocm", "/sys/class/kfd") if found.amd else nothing(),
+        devices=found.state,
+        gpus=found.gpus,
+        driver=found.driver,
+        driver_cuda=found.driver_cuda,
+        visible_devices=found.visible,
+        installed=asked.installed(),
+        installed_source=said,
+    )
+
+
+def _default_python() -> tuple[str, str]:
+    variable = os.environ.get("WHEELFARM_PYTHON")
+    return (variable, "WHEELFARM_PYTHON") if variable else interpreter.default_interpreter()
+
+
+def _elsewhere(given: _Given) -> Host:
+    """Return a host of which nothing is known: another machine, told by flags alone."""
+    platform = given.text("platform")
+    why = "another machine" if platform is None else f"another machine ({platform[1]})"
+    unknown: Fact[Any] = nothing(why)
+    return Host(
+        interpreter=unknown,
+        python=unknown,
+        python_version=unknown,
+        platform=unknown,
+        libc=unknown,
+        torch=unknown,
+        torch_metadata=unknown,
+        cxx_abi=unknown,
+        accelerator=unknown,
+        backend=unknown,
+        devices=Fact("unknown", why),
+        gpus=unknown,
+        driver=unknown,
+        driver_cuda=unknown,
+        visible_devices=unknown,
+        installed_source=why,
+    )
+
+
+def _state_python(host: Host, given: _Given) -> Host:
+    facts: dict[str, Any] = {}
+    python = given.fact("python_version", _python)
+    if python is not None and python.value is not None:
+        version = Version(python.value.dotted.rstrip("t"))
+        facts |= {"python": python, "python_version": Fact(version, python.source)}
+    if (platform := given.fact("platform", str)) is not None:
+        facts["platform"] = platform
+    if (libc := given.fact("libc", Libc.parse)) is not None:
+        facts["libc"] = libc
+    return host.with_facts(**facts)
+
+
+def _python(text: str) -> PythonTag:
+    number = text.rstrip("t")
+    parts = number.split(".")
+    return PythonTag.of_version(".".join(parts[:2]) + ("t" if text.endswith("t") else ""))
+
+
+def _state_torch(host: Host, given: _Given) -> Host:
+    facts: dict[str, Any] = {}
+    stated = given.text("torch")
+    if stated is not None and stated[0] == "none":
+        why = f"{stated[1]} says so"
+        gone: Fact[Any] = nothing(why)
+        names = ("torch", "torch_metadata", "cxx_abi", "accelerator")
+        return host.with_facts(**dict.fromkeys(names, gone))
+    torch = given.fact("torch", lambda text: parse_version(text, "torch version"))
+    if torch is not None and torch.value is not None:
+        facts |= _stated_torch(torch.value, torch.source, host)
+    if (abi := given.fact("cxx_abi", _cxx_abi)) is not None:
+        facts["cxx_abi"] = abi
+    return host.with_facts(**facts)
+
+
+def _stated_torch(torch: Version, source: str, host: Host) -> dict[str, Any]:
+    accelerator = label_accelerator(torch.local or "")
+    if accelerator is None:
+        message = f"{source}: {torch} does not say for which CUDA it is"
+        raise BadInputError(message, hint="write the label too: 2.14.1+cu130, or +cpu")
+    platform = host.platform.value or ""
+    return {
+        "torch": Fact(torch, source),
+        "torch_metadata": Fact(str(torch), source),
+        "accelerator": Fact(accelerator, source),
+        "cxx_abi": official_cxx_abi(torch, accelerator, platform)
+        if platform.startswith("linux")
+        else nothing(source),
+    }
+
+
+def _cxx_abi(text: str) -> CxxAbi:
+    if text not in {"0", "1"}:
+        message = f"{text!r} is no C++ ABI; expected 0 or 1"
+        raise BadInputError(message)
+    return 1 if text == "1" else 0
+
+
+def _state_devices(host: Host, given: _Given) -> Host:
+    facts: dict[str, Any] = {}
+    gpus = given.fact("gpu", _gpus)
+    if gpus is not None:
+        facts["gpus"] = gpus
+        facts["devices"] = Fact("present" if gpus.value else "none", gpus.source)
+    driver = given.fact("driver", str)
+    if driver is not None and driver.value is not None:
+        cuda = cuda_of_driver(driver.value, host.platform.value or "linux")
+        if cuda.value is None:
+            message = f"{driver.source}: {cuda.problem}"
+            raise BadInputError(message, hint="give it as 570 or 570.133.07")
+        facts |= {"driver": driver, "driver_cuda": cuda}
+    if (cuda_stated := given.fact("driver_cuda", Minor.parse)) is not None:
+        facts["driver_cuda"] = cuda_stated
+    return host.with_facts(**facts)
+
+
+def _gpus(text: str) -> tuple[Gpu, ...]:
+    if text == "none":
+        return ()
+    words = [word for word in text.replace(";", ",").split(",") if word.strip()]
+    return tuple(
+        Gpu(index=index, capability=Arch.parse(word)) for index, word in enumerate(words)
+    )
+
+
+def _derive_backend(host: Host, given: _Given) -> Host:
+    stated = given.fact("backend", _backend)
+    if stated is not None:
+        return host.with_facts(backend=stated)
+    platform = host.platform.value or ""
+    if host.accelerator.value is not None:
+        word = backend_of(host.accelerator.value, platform)
+        return host.with_facts(backend=Fact(word, f"torch: {host.accelerator.source}"))
+    if host.devices.value in {"present", "broken"} and host.gpus.value:
+        return host.with_facts(backend=Fact("cuda", host.gpus.source))
+    if host.backend.value is not None:
+        return host
+    if platform.startswith("macosx_arm64"):
+        return host.with_facts(backend=Fact("mps", "the platform"))
+    if host.devices.value == "unknown":
+        return host.with_facts(backend=nothing("no torch, and no way to look for a GPU"))
+    return host.with_facts(backend=Fact("cpu", "no torch and no GPU"))
+
+
+def _backend(text: str) -> str:
+    if text not in BACKENDS:
+        message = f"{text!r} is no backend; known are {', '.join(BACKENDS)}"
+        raise BadInputError(message)
+    return text

@@ -1,0 +1,186 @@
+"""The installed torch, read from its files and never imported: version, toolkit, C++ ABI.
+
+Torch from PyPI may carry no local label in its metadata; ``torch/version.py`` has it, and where
+that file is not readable the ``nvidia-*`` requirements of the metadata tell the CUDA release.
+"""
+
+import mmap
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.axis import CxxAbi
+from wheelfarm.model.versions import Minor
+from wheelfarm.resolve.host import Fact, nothing
+from wheelfarm.resolve.interpreter import Interpreter
+
+_ASSIGNMENT = re.compile(
+    r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:None|'([^'\n]*)'|\"([^\"\n]*)\")\s*(?:#.*)?$", re.MULTILINE
+)
+_TOOLKIT = re.compile(
+    r"^Requires-Dist:\s*(?:cuda-toolkit(?:\[[^\]]*\])?|nvidia-cuda-runtime(?:-cu\d+)?)"
+    r"\s*\(?==\s*(\d+)\.(\d+)",
+    re.MULTILINE,
+)
+#: One function of libc10 that takes a std::string, as each of libstdc++'s two ABIs spells it.
+_NEW_ABI = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_string"
+_OLD_ABI = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKSs"
+#: From this torch on every official Linux wheel has the new ABI; before 2.6 every one the old.
+_ALL_NEW = Version("2.7")
+_ALL_OLD = Version("2.6")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TorchFiles:
+    """The facts of an installed torch; every value None where there is no torch."""
+
+    version: Fact[Version]
+    metadata: Fact[str]
+    accelerator: Fact[Accelerator]
+    cxx_abi: Fact[CxxAbi]
+
+
+def read_torch(interpreter: Interpreter) -> TorchFiles:
+    """Return what the files of the interpreter's torch say."""
+    info = interpreter.metadata_folder("torch")
+    package = next((path / "torch" for path in interpreter.path if _is_torch(path)), None)
+    if info is None and package is None:
+        why = f"no torch on the path of {interpreter.executable}"
+        return TorchFiles(
+            version=nothing(why),
+            metadata=nothing(why),
+            accelerator=nothing(why),
+            cxx_abi=nothing(why),
+        )
+    metadata = _metadata_version(info)
+    stated = _read_version_file(package)
+    version = _version(stated, metadata, package)
+    accelerator = _accelerator(stated, version, info, package)
+    return TorchFiles(
+        version=version,
+        metadata=metadata,
+        accelerator=accelerator,
+        cxx_abi=_cxx_abi(package, version.value, accelerator.value, interpreter.platform),
+    )
+
+
+def _is_torch(folder: Path) -> bool:
+    return (folder / "torch" / "version.py").is_file()
+
+
+def _metadata_version(info: Path | None) -> Fact[str]:
+    if info is None:
+        return nothing("torch has no metadata folder")
+    found = re.search(r"^Version:\s*(\S+)", _text(info / "METADATA"), re.MULTILINE)
+    if found is None:
+        return Fact(info.name.removesuffix(".dist-info").partition("-")[2], str(info))
+    return Fact(found[1], str(info / "METADATA"))
+
+
+def _read_version_file(package: Path | None) -> dict[str, str]:
+    if package is None:
+        return {}
+    text = _text(package / "version.py")
+    return {name: one or two for name, one, two in _ASSIGNMENT.findall(text) if one or two}
+
+
+def _version(
+    stated: dict[str, str], metadata: Fact[str], package: Path | None
+) -> Fact[Version]:
+    text, source = metadata.value, metadata.source
+    if "__version__" in stated:
+        text, source = stated["__version__"], f"{package}/version.py"
+    try:
+        return Fact(Version(text or ""), source)
+    except InvalidVersion:
+        return nothing(source, f"{text!r} is no version that can be compared (PEP 440)")
+
+
+def _accelerator(
+    stated: dict[str, str], version: Fact[Version], info: Path | None, package: Path | None
+) -> Fact[Accelerator]:
+    source = f"{package}/version.py"
+    if "cuda" in stated and (minor := _minor(stated["cuda"])) is not None:
+        return Fact(Accelerator.cuda(minor), source)
+    rocm = stated.get("rocm") or stated.get("hip")
+    if rocm and (minor := _minor(rocm)) is not None:
+        return Fact(Accelerator("rocm", minor.major, minor.minor), source)
+    if "xpu" in stated:
+        return Fact(Accelerator("xpu"), source)
+    if "__version__" in stated:
+        return Fact(Accelerator("cpu"), f"{source} names no toolkit")
+    local = "" if version.value is None else version.value.local or ""
+    if (found := label_accelerator(local)) is not None:
+        return Fact(found, "the local label of torch's metadata")
+    required = None if info is None else _TOOLKIT.search(_text(info / "METADATA"))
+    if required is not None:
+        minor = Minor(int(required[1]), int(required[2]))
+        return Fact(Accelerator.cuda(minor), "the NVIDIA wheels that torch's metadata requires")
+    return nothing("torch's metadata", "neither a label nor a requirement tells its toolkit")
+
+
+def label_accelerator(local: str) -> Accelerator | None:
+    """Return the accelerator that a torch's local label names: ``cu130``, ``cu128.nv``, ``cpu``."""
+    found = re.match(r"(cu\d{2,4}|rocm\d+\.\d+|cpu|xpu)(?![a-z0-9])", local)
+    return None if found is None else Accelerator.parse(found[1])
+
+
+def _minor(text: str) -> Minor | None:
+    found = re.match(r"(\d+)\.(\d+)", text)
+    return None if found is None else Minor(int(found[1]), int(found[2]))
+
+
+def _cxx_abi(
+    package: Path | None,
+    version: Version | None,
+    accelerator: Accelerator | None,
+    platform: str,
+) -> Fact[CxxAbi]:
+    if not platform.startswith("linux"):
+        return nothing("only libstdc++ has two ABIs")
+    library = None if package is None else package / "lib" / "libc10.so"
+    if library is not None and (found := _abi_of_library(library)) is not None:
+        return Fact(found, f"symbols of {library}")
+    if version is None:
+        return nothing("torch's version is not known")
+    return official_cxx_abi(version, accelerator, platform)
+
+
+def _abi_of_library(library: Path) -> CxxAbi | None:
+    try:
+        with (
+            library.open("rb") as stream,
+            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as view,
+        ):
+            if view.find(_NEW_ABI) >= 0:
+                return 1
+            return 0 if view.find(_OLD_ABI) >= 0 else None
+    except (OSError, ValueError):
+        return None
+
+
+def official_cxx_abi(
+    version: Version, accelerator: Accelerator | None, platform: str
+) -> Fact[CxxAbi]:
+    """Return the C++ ABI of PyTorch's own Linux wheel of a release."""
+    source = "what PyTorch's wheels of this release have"
+    release = Version(version.base_version)
+    if release >= _ALL_NEW:
+        return Fact(1, source)
+    if release < _ALL_OLD:
+        return Fact(0, source)
+    if platform == "linux_aarch64" or (
+        accelerator is not None and accelerator.version == Minor(12, 6)
+    ):
+        return Fact(1, source)
+    return Fact(0, source)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""

@@ -48,6 +48,8 @@ def execute(arguments: argparse.Namespace) -> int:
             if name == "gpus" and host.gpus.value is not None:
                 value = ", ".join(map(str, host.gpus.value)) or "none"
             problem = f" ({fact['problem']})" if "problem" in fact else ""
-            rows.append((name, "-" if value is None else clean(str(value)), fact["source"] + problem))
+            rows.append(
+                (name, "-" if value is None else clean(str(value)), fact["source"] + problem)
+            )
         print_table(("fact", "value", "source"), rows)
     return CouldNotLookError.exit_code if host.devices.value in {"unknown", "broken"} else 0

@@ -30,17 +30,11 @@ class Backend:
 BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
-        Backend(
-            name="cuda", kind="cuda", variable="WHEELFARM_INDEX_CUDA", minor_compatible=True
-        ),
+        Backend(name="cuda", kind="cuda", variable="WHEELFARM_INDEX_CUDA", minor_compatible=True),
         Backend(name="rocm", kind="rocm", variable="WHEELFARM_INDEX_ROCM"),
         Backend(name="xpu", kind="xpu", variable="WHEELFARM_INDEX_XPU"),
-        Backend(
-            name="mps", kind="cpu", variable="WHEELFARM_INDEX_MPS", needs_device_code=False
-        ),
-        Backend(
-            name="cpu", kind="cpu", variable="WHEELFARM_INDEX_CPU", needs_device_code=False
-        ),
+        Backend(name="mps", kind="cpu", variable="WHEELFARM_INDEX_MPS", needs_device_code=False),
+        Backend(name="cpu", kind="cpu", variable="WHEELFARM_INDEX_CPU", needs_device_code=False),
     )
 }
 

@@ -80,7 +80,9 @@ def _look(given: _Given, python: str | None) -> Host:
         python=Fact(asked.tag, said),
         python_version=Fact(asked.version, said),
         platform=Fact(asked.platform, said),
-        libc=nothing(said, "no glibc and no musl") if asked.libc is None else Fact(asked.libc, said),
+        libc=nothing(said, "no glibc and no musl")
+        if asked.libc is None
+        else Fact(asked.libc, said),
         torch=torch.version,
         torch_metadata=torch.metadata,
         cxx_abi=torch.cxx_abi,
@@ -206,14 +208,11 @@ def _gpus(text: str) -> tuple[Gpu, ...]:
     if text == "none":
         return ()
     words = [word for word in text.replace(";", ",").split(",") if word.strip()]
-    return tuple(
-        Gpu(index=index, capability=Arch.parse(word)) for index, word in enumerate(words)
-    )
+    return tuple(Gpu(index=index, capability=Arch.parse(word)) for index, word in enumerate(words))
 
 
 def _derive_backend(host: Host, given: _Given) -> Host:
-    stated = given.fact("backend", _backend)
-    if stated is not None:
+    if (stated := given.fact("backend", _backend)) is not None:
         return host.with_facts(backend=stated)
     platform = host.platform.value or ""
     if host.accelerator.value is not None:
@@ -223,11 +222,17 @@ def _derive_backend(host: Host, given: _Given) -> Host:
         return host.with_facts(backend=Fact("cuda", host.gpus.source))
     if host.backend.value is not None:
         return host
+    return host.with_facts(
+        backend=_backend_of_nothing(platform, looked=host.devices.value == "none")
+    )
+
+
+def _backend_of_nothing(platform: str, *, looked: bool) -> Fact[str]:
     if platform.startswith("macosx_arm64"):
-        return host.with_facts(backend=Fact("mps", "the platform"))
-    if host.devices.value == "unknown":
-        return host.with_facts(backend=nothing("no torch, and no way to look for a GPU"))
-    return host.with_facts(backend=Fact("cpu", "no torch and no GPU"))
+        return Fact("mps", "the platform")
+    if looked:
+        return Fact("cpu", "no torch and no GPU")
+    return nothing("no torch, and no way to look for a GPU")
 
 
 def _backend(text: str) -> str:

@@ -100,13 +100,18 @@ def _without_tools(kernel: kernel_files.KernelFiles) -> Devices:
     elif kernel.readable:
         state = "none"
     else:
-        state, problem = "unknown", "there is no way to look for a GPU here; give --gpu and --driver"
+        state, problem = (
+            "unknown",
+            "there is no way to look for a GPU here; give --gpu and --driver",
+        )
     unknown = any(gpu.capability is None for gpu in kernel.gpus)
     return Devices(
         state=Fact(state, source, problem),
         gpus=nothing(source, problem)
         if state == "unknown"
-        else Fact(kernel.gpus, source, "give --gpu: only a driver tells it" if unknown else problem),
+        else Fact(
+            kernel.gpus, source, "give --gpu: only a driver tells it" if unknown else problem
+        ),
         driver=_kernel_driver(kernel, problem),
         driver_cuda=nothing(source, problem),
         visible=nothing(),

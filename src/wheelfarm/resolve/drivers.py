@@ -59,10 +59,10 @@ def cuda_of_driver(driver: str, platform: str) -> Fact[Minor]:
     if match is None:
         return nothing("driver table", f"{driver!r} is no driver version")
     release = (int(match[1]), 10**6 if match[2] is None else int(match[2]))
-    column = 1 if platform.startswith("windows") else 0
-    for row in _FIRST_DRIVERS:
-        if release >= row[column]:
-            return Fact(row[2], f"driver {driver} by NVIDIA's table of first drivers")
+    windows = platform.startswith("windows")
+    for linux_first, windows_first, cuda in _FIRST_DRIVERS:
+        if release >= (windows_first if windows else linux_first):
+            return Fact(cuda, f"driver {driver} by NVIDIA's table of first drivers")
     return nothing("driver table", f"driver {driver} is older than CUDA 9.2's")
 
 

@@ -1,5 +1,6 @@
-"""What is known of the machine and the environment that wheels are chosen for: facts, each with its
-source. Values only; ``detect`` fills them in.
+"""What is known of the machine and environment that wheels are chosen for: facts with sources.
+
+Values only; ``detect`` fills them in.
 """
 
 from collections.abc import Mapping

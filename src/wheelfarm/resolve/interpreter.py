@@ -1,5 +1,7 @@
-"""A Python interpreter's facts, asked of itself in one short child process; nothing is imported
-there but the standard library. The running interpreter is asked without a child.
+"""A Python interpreter's facts, asked of itself in one short child process.
+
+Nothing is imported there but the standard library. The running interpreter is asked without a
+child.
 """
 
 import os
@@ -207,5 +209,3 @@ def _distributions(folder: Path) -> list[tuple[str, str, Path]]:
             if version:
                 found.append((str(canonicalize_name(name)), version, folder / entry))
     return found
-
-

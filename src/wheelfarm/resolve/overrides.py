@@ -1,4 +1,4 @@
-"""The facts of a host that a flag or an environment variable may state. Light: ``--help`` reads it."""
+"""The facts of a host that a flag or an environment variable may state; light, for ``--help``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

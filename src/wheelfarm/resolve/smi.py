@@ -82,9 +82,7 @@ def _gpu(row: dict[str, str]) -> Gpu:
         capability = Arch.parse(row.get("compute_cap", ""))
     except BadInputError:
         capability = None
-    return Gpu(
-        index=int(row["index"]), name=row["name"], capability=capability, uuid=row["uuid"]
-    )
+    return Gpu(index=int(row["index"]), name=row["name"], capability=capability, uuid=row["uuid"])
 
 
 def _banner(program: str) -> tuple[str, Minor | None]:

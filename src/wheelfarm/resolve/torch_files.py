@@ -87,9 +87,7 @@ def _read_version_file(package: Path | None) -> dict[str, str]:
     return {name: one or two for name, one, two in _ASSIGNMENT.findall(text) if one or two}
 
 
-def _version(
-    stated: dict[str, str], metadata: Fact[str], package: Path | None
-) -> Fact[Version]:
+def _version(stated: dict[str, str], metadata: Fact[str], package: Path | None) -> Fact[Version]:
     text, source = metadata.value, metadata.source
     if "__version__" in stated:
         text, source = stated["__version__"], f"{package}/version.py"
@@ -102,16 +100,8 @@ def _version(
 def _accelerator(
     stated: dict[str, str], version: Fact[Version], info: Path | None, package: Path | None
 ) -> Fact[Accelerator]:
-    source = f"{package}/version.py"
-    if "cuda" in stated and (minor := _minor(stated["cuda"])) is not None:
-        return Fact(Accelerator.cuda(minor), source)
-    rocm = stated.get("rocm") or stated.get("hip")
-    if rocm and (minor := _minor(rocm)) is not None:
-        return Fact(Accelerator("rocm", minor.major, minor.minor), source)
-    if "xpu" in stated:
-        return Fact(Accelerator("xpu"), source)
     if "__version__" in stated:
-        return Fact(Accelerator("cpu"), f"{source} names no toolkit")
+        return _stated_accelerator(stated, f"{package}/version.py")
     local = "" if version.value is None else version.value.local or ""
     if (found := label_accelerator(local)) is not None:
         return Fact(found, "the local label of torch's metadata")
@@ -120,6 +110,17 @@ def _accelerator(
         minor = Minor(int(required[1]), int(required[2]))
         return Fact(Accelerator.cuda(minor), "the NVIDIA wheels that torch's metadata requires")
     return nothing("torch's metadata", "neither a label nor a requirement tells its toolkit")
+
+
+def _stated_accelerator(stated: dict[str, str], source: str) -> Fact[Accelerator]:
+    if "cuda" in stated and (minor := _minor(stated["cuda"])) is not None:
+        return Fact(Accelerator.cuda(minor), source)
+    rocm = stated.get("rocm") or stated.get("hip")
+    if rocm and (minor := _minor(rocm)) is not None:
+        return Fact(Accelerator("rocm", minor.major, minor.minor), source)
+    if "xpu" in stated:
+        return Fact(Accelerator("xpu"), source)
+    return Fact(Accelerator("cpu"), f"{source} names no toolkit")
 
 
 def label_accelerator(local: str) -> Accelerator | None:

@@ -1,0 +1,108 @@
+"""A wheel that an index offers, and what is asked for: the two values that every rule compares."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, get_args
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from wheelfarm.index.model import WheelEntry
+from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.wheel_name import Label, WheelName
+from wheelfarm.resolve.host import Host
+
+
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One wheel as one package's page offers it.
+
+    ``entry`` says what the file is; ``serves`` is the name under which the page offers it, which
+    says the cells it serves and differs from the file's own name where a page lists one file for
+    several. ``proven`` says whether the facts come from a manifest or from names alone.
+    """
+
+    entry: WheelEntry
+    serves: WheelName
+    proven: bool
+
+    @cached_property
+    def version(self) -> Version:
+        """The version that the page offers, with its local part."""
+        return self.serves.version
+
+    @cached_property
+    def label(self) -> Label:
+        """What the offered name's local version says."""
+        return self.serves.label
+
+    @property
+    def package(self) -> str:
+        """The normalised name."""
+        return self.entry.name.package
+
+    def __str__(self) -> str:
+        if self.serves == self.entry.name:
+            return str(self.entry.name)
+        return f"{self.entry.name} (offered as {self.serves})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """One package that is asked for: normalised name, versions, extras, and who asks.
+
+    ``because`` is empty where the user asks, else the package whose requirement it is.
+    """
+
+    name: str
+    specifier: SpecifierSet = field(default_factory=SpecifierSet)
+    extras: frozenset[str] = frozenset()
+    because: str = ""
+
+    def __str__(self) -> str:
+        extras = f"[{','.join(sorted(self.extras))}]" if self.extras else ""
+        return f"{self.name}{extras}{self.specifier}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What wheels must fit: a host, and the torch and accelerator that all of them share.
+
+    ``torch`` is None where the environment has none and none is to be chosen; then only wheels
+    that do not depend on torch can serve. ``prereleases`` is whether they were asked for.
+    """
+
+    host: Host
+    torch: Version | None
+    accelerator: Accelerator | None
+    prereleases: bool = False
+
+    def __str__(self) -> str:
+        torch = "no torch" if self.torch is None else f"torch {self.torch.public}"
+        accelerator = "no accelerator" if self.accelerator is None else str(self.accelerator)
+        return f"{torch}, {accelerator}"
+
+
+#: What a failure is about, and so what one would have to change.
+Aspect = Literal[
+    "version",
+    "yanked",
+    "python",
+    "platform",
+    "glibc",
+    "torch",
+    "abi",
+    "accelerator",
+    "driver",
+    "gpu",
+]
+ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """One rule's no: its aspect, the reason, and what would change it."""
+
+    aspect: Aspect
+    reason: str
+    change: str = ""

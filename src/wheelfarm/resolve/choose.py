@@ -1,0 +1,244 @@
+"""The choice: one wheel per package, all for one torch and accelerator, dependencies included."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from wheelfarm.model.decision import Decision
+from wheelfarm.resolve.candidate import Candidate, Target, Wanted
+from wheelfarm.resolve.markers import applies
+from wheelfarm.resolve.pages import Page
+from wheelfarm.resolve.ranking import rank, remarks
+from wheelfarm.resolve.rules import failures
+
+#: After so many tries of candidates a search is given up; a farm's packages need a handful.
+_MAX_STEPS = 5_000
+
+
+class Pages(Protocol):
+    """The pages of an index: of packages that are asked for, and of those that others require."""
+
+    def __call__(self, name: str) -> Page | None:
+        """Return a package's page; None where the index does not serve that name."""
+
+    def as_dependency(self, name: str) -> Page | None:
+        """Return the page of a required package; None where it is not this index's to serve."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One chosen wheel: who asked for it, what a user should know, what it needs besides.
+
+    ``outside`` are its requirements that this index does not serve and torch is not: the
+    installer's business.
+    """
+
+    wanted: Wanted
+    candidate: Candidate
+    remarks: tuple[str, ...] = ()
+    outside: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miss:
+    """A package for which no wheel serves; ``page`` None where the index has no such package."""
+
+    wanted: Wanted
+    page: Page | None
+    decisions: tuple[Decision[Candidate], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What came of one target: choices by package, or the packages that nothing serves."""
+
+    target: Target
+    choices: tuple[Choice, ...] = ()
+    misses: tuple[Miss, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether every package has its wheel."""
+        return not self.misses
+
+
+@dataclass
+class _Search:
+    target: Target
+    pages: Pages
+    steps: int = 0
+    misses: dict[str, Miss] = field(default_factory=dict)
+
+    def solve(
+        self, wanted: Mapping[str, Wanted], chosen: Mapping[str, Candidate]
+    ) -> dict[str, Candidate] | None:
+        """Give each wanted package its best wheel whose own requirements can be met too."""
+        open_names = sorted(set(wanted) - set(chosen))
+        if not open_names:
+            return dict(chosen)
+        name = open_names[0]
+        for candidate in self.accepted(wanted[name]):
+            self.steps += 1
+            if self.steps > _MAX_STEPS:
+                return None
+            extended = self._with_requirements(wanted, candidate, name)
+            if not self._still_fits(extended, chosen):
+                continue
+            found = self.solve(extended, {**chosen, name: candidate})
+            if found is not None:
+                return found
+        return None
+
+    def accepted(self, wanted: Wanted) -> list[Candidate]:
+        """Return the candidates that no rule refuses, the best first; a miss is noted."""
+        page = self.pages(wanted.name)
+        if page is None or page.missing:
+            self.misses.setdefault(wanted.name, Miss(wanted=wanted, page=None))
+            return []
+        serve = [
+            candidate
+            for candidate in page.candidates
+            if next(failures(candidate, wanted, self.target), None) is None
+        ]
+        if not serve:
+            self.misses.setdefault(
+                wanted.name,
+                Miss(wanted=wanted, page=page, decisions=decisions(page, wanted, self.target)),
+            )
+        return sorted(serve, key=lambda each: rank(each, self.target), reverse=True)
+
+    def _with_requirements(
+        self, wanted: Mapping[str, Wanted], candidate: Candidate, name: str
+    ) -> dict[str, Wanted]:
+        extended = dict(wanted)
+        for requirement in served(candidate, wanted[name], self.target, self.pages):
+            key = str(canonicalize_name(requirement.name))
+            asked = Wanted(
+                name=key,
+                specifier=requirement.specifier,
+                extras=frozenset(requirement.extras),
+                because=name,
+            )
+            extended[key] = _merged(extended.get(key), asked)
+        return extended
+
+    def _still_fits(self, wanted: Mapping[str, Wanted], chosen: Mapping[str, Candidate]) -> bool:
+        return all(
+            next(failures(candidate, wanted[name], self.target), None) is None
+            for name, candidate in chosen.items()
+        )
+
+
+def _merged(one: Wanted | None, other: Wanted) -> Wanted:
+    if one is None:
+        return other
+    return replace(one, specifier=one.specifier & other.specifier, extras=one.extras | other.extras)
+
+
+def requirements_of(candidate: Candidate, wanted: Wanted, target: Target) -> list[Requirement]:
+    """Return a wheel's requirements that hold on the target; those that cannot be read too late."""
+    found = []
+    for text in candidate.entry.requires_dist or ():
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if applies(requirement, wanted, target):
+            found.append(requirement)
+    return found
+
+
+def served(
+    candidate: Candidate, wanted: Wanted, target: Target, pages: Pages
+) -> Iterable[Requirement]:
+    """Yield the requirements of a wheel that the same index serves."""
+    for requirement in requirements_of(candidate, wanted, target):
+        name = str(canonicalize_name(requirement.name))
+        if name == "torch":
+            continue
+        page = pages.as_dependency(name)
+        if page is not None and not page.missing:
+            yield requirement
+
+
+def decisions(page: Page, wanted: Wanted, target: Target) -> tuple[Decision[Candidate], ...]:
+    """Return the decision on every wheel of a page, accepted ones first, the best on top."""
+    found = []
+    for candidate in page.all_candidates():
+        first = next(failures(candidate, wanted, target), None)
+        found.append(Decision(candidate, "" if first is None else first.reason))
+    found.sort(key=lambda each: (each.accepted, rank(each.candidate, target)), reverse=True)
+    return tuple(found)
+
+
+def choose(wanted: Iterable[Wanted], target: Target, pages: Pages) -> Answer:
+    """Return the best set of wheels for a target, or which packages nothing serves.
+
+    The answer does not depend on the order of pages or of what is asked.
+    """
+    asked: dict[str, Wanted] = {}
+    for each in wanted:
+        asked[each.name] = _merged(asked.get(each.name), each)
+    search = _Search(target, pages)
+    found = search.solve(asked, {})
+    if found is None:
+        for each in asked.values():
+            search.accepted(each)
+        return Answer(target=target, misses=_misses(search, asked))
+    final = asked
+    for name, candidate in sorted(found.items()):
+        final = search._with_requirements(final, candidate, name)  # noqa: SLF001 - one module
+    choices = tuple(
+        _choice(final[name], candidate, target, pages) for name, candidate in sorted(found.items())
+    )
+    return Answer(target=target, choices=choices)
+
+
+def _misses(search: _Search, asked: Mapping[str, Wanted]) -> tuple[Miss, ...]:
+    if search.misses:
+        return tuple(miss for _, miss in sorted(search.misses.items()))
+    # Each package has wheels, and no set of them agrees: all that were asked for are shown.
+    return tuple(Miss(wanted=each, page=search.pages(each.name)) for each in asked.values())
+
+
+def _choice(wanted: Wanted, candidate: Candidate, target: Target, pages: Pages) -> Choice:
+    inside = {
+        str(canonicalize_name(each.name)) for each in served(candidate, wanted, target, pages)
+    }
+    outside = tuple(
+        requirement
+        for requirement in requirements_of(candidate, wanted, target)
+        if canonicalize_name(requirement.name) not in {*inside, "torch"}
+    )
+    return Choice(
+        wanted=wanted,
+        candidate=candidate,
+        remarks=remarks(candidate, target),
+        outside=outside,
+    )
+
+
+def parse_wanted(text: str) -> Wanted:
+    """Read what a user asks for: ``diso``, ``flash-attn>=2.8``, ``gsplat[dev]==1.5``.
+
+    Raises BadInputError for anything else; addresses and markers are not taken.
+    """
+    from wheelfarm.errors import BadInputError
+
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement as error:
+        message = f"{text!r} is no requirement"
+        raise BadInputError(message, hint="write diso, or flash-attn>=2.8") from error
+    if requirement.url is not None:
+        message = f"{text!r} names an address; wheels are chosen from the index"
+        raise BadInputError(message)
+    return Wanted(
+        name=str(canonicalize_name(requirement.name)),
+        specifier=requirement.specifier or SpecifierSet(),
+        extras=frozenset(requirement.extras),
+    )

@@ -1,0 +1,230 @@
+"""The rules: each says why a candidate does not serve a target, or that it has nothing against it.
+
+A failure names its aspect, so that a report can tell the one change that would help. Rules are
+pure: facts in, sentence out.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import Version
+
+from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.resolve import tags
+from wheelfarm.resolve.backends import BACKENDS
+from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
+from wheelfarm.resolve.coverage import built_for, is_pure, toolkit_of, uncovered
+from wheelfarm.resolve.drivers import runs_machine_code
+from wheelfarm.resolve.torch_rules import abi_serves, torch_allowed, torch_serves
+
+#: Sonames (without version) of the CUDA libraries that torch's own requirements bring.
+_TORCH_BRINGS = frozenset(
+    {
+        "libcublas",
+        "libcublasLt",
+        "libcudart",
+        "libcudnn",
+        "libcufft",
+        "libcufftw",
+        "libcufile",
+        "libcupti",
+        "libcurand",
+        "libcusolver",
+        "libcusolverMg",
+        "libcusparse",
+        "libcusparseLt",
+        "libnccl",
+        "libnvJitLink",
+        "libnvrtc",
+        "libnvrtc-builtins",
+        "libnvToolsExt",
+        "libnvshmem_host",
+        "libcuda",
+    }
+)
+_SONAME = re.compile(r"(lib[A-Za-z0-9_-]+?)(?:\.so)?(?:\.(\d+))?(?:\.[\d.]+)?", re.ASCII)
+
+Rule = Callable[[Candidate, Wanted, Target], "Failure | None"]
+
+
+def asked_version(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold the version asked for (PEP 440); pre-releases only where they were asked for."""
+    version = candidate.version
+    pre = target.prereleases or bool(wanted.specifier.prereleases)
+    if not wanted.specifier.contains(version, prereleases=True):
+        asks = f"{wanted.because} needs" if wanted.because else "asked for"
+        reason = f"is {version}, {asks} {wanted.specifier}"
+        return Failure(aspect="version", reason=reason, change="another version of it")
+    if version.is_prerelease and not pre:
+        return Failure(
+            aspect="version",
+            reason=f"{version} is a pre-release",
+            change="ask for pre-releases with --pre",
+        )
+    return None
+
+
+def not_yanked(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Refuse a yanked file (PEP 592), unless its very version is pinned."""
+    del target
+    yanked = candidate.entry.yanked
+    if yanked is None or _pins(wanted.specifier, candidate.version):
+        return None
+    why = f": {yanked}" if yanked else ""
+    return Failure(aspect="yanked", reason=f"was yanked{why}", change="pin it with == or ===")
+
+
+def _pins(specifier: SpecifierSet, version: Version) -> bool:
+    return any(
+        each.operator in {"==", "==="}
+        and not each.version.endswith(".*")
+        and Version(each.version).public == version.public
+        for each in specifier
+    )
+
+
+def python_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold the python and ABI tags, and Requires-Python."""
+    del wanted
+    name = candidate.serves
+    reason = tags.python_refusal(name.pythons, name.abis, target.host)
+    version = target.host.python_version.value
+    if not reason and version is not None and candidate.entry.requires_python:
+        try:
+            allowed = SpecifierSet(candidate.entry.requires_python)
+        except InvalidSpecifier:
+            reason = f"has a Requires-Python that is not valid: {candidate.entry.requires_python!r}"
+        else:
+            if not allowed.contains(version.base_version, prereleases=True):
+                reason = f"needs Python {allowed}, this is {version}"
+    if not reason:
+        return None
+    return Failure(aspect="python", reason=reason, change=f"Python {_pythons(candidate)}")
+
+
+def _pythons(candidate: Candidate) -> str:
+    name = candidate.serves
+    return f"{'.'.join(name.pythons)}-{'.'.join(name.abis)}"
+
+
+def platform_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold the platform tags: system, processor, glibc or musl."""
+    del wanted
+    reason = tags.platform_refusal(candidate.serves.platforms, target.host)
+    if not reason:
+        return None
+    if "needs glibc" in reason or "needs musl" in reason:
+        return Failure(aspect="glibc", reason=reason, change="a newer system")
+    return Failure(aspect="platform", reason=reason, change="another platform")
+
+
+def glibc_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold the glibc that the binaries were found to need, whatever the tag promises."""
+    del wanted
+    needed, libc = candidate.entry.glibc, target.host.libc.value
+    if needed is None or libc is None:
+        return None
+    if libc.kind != "glibc":
+        return Failure(
+            aspect="glibc", reason=f"needs glibc, this system has {libc}", change="a glibc system"
+        )
+    if libc.version < needed:
+        reason = f"needs glibc {needed}, this system has {libc.version}"
+        return Failure(aspect="glibc", reason=reason, change=f"a system with glibc {needed}")
+    return None
+
+
+def accelerator_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold the accelerator's line: exact, or an earlier minor that torch's libraries serve."""
+    del wanted
+    line, ours = built_for(candidate), target.accelerator
+    if line is None or ours is None:
+        return None
+    change = f"a torch for {line}"
+    if line.kind != ours.kind or line.major != ours.major:
+        what = "a CPU build" if ours.kind == "cpu" else f"for {ours}"
+        if is_pure(candidate):
+            return None
+        return Failure(
+            aspect="accelerator", reason=f"is for {line}, this torch is {what}", change=change
+        )
+    if line.minor is None or line == ours:
+        return None
+    backend = next((each for each in BACKENDS.values() if each.kind == ours.kind), None)
+    if backend is None or not backend.minor_compatible:
+        return Failure(aspect="accelerator", reason=f"is for {line}, not {ours}", change=change)
+    return _earlier_minor(candidate, line, ours, change)
+
+
+def _earlier_minor(
+    candidate: Candidate, line: Accelerator, ours: Accelerator, change: str
+) -> Failure | None:
+    if ours.minor is None or line.minor is None or line.minor > ours.minor:
+        reason = f"is for {line}, newer than this torch's {ours}"
+        return Failure(aspect="accelerator", reason=reason, change=change)
+    if not candidate.proven:
+        reason = f"is for {line}, this torch for {ours}; its needs are not proven"
+        return Failure(aspect="accelerator", reason=reason, change=change)
+    foreign = [name for name in candidate.entry.libraries if not _torch_has(name, ours)]
+    if foreign:
+        reason = f"is for {line} and needs {', '.join(foreign)}, which torch for {ours} lacks"
+        return Failure(aspect="accelerator", reason=reason, change=change)
+    return None
+
+
+def _torch_has(soname: str, accelerator: Accelerator) -> bool:
+    match = _SONAME.fullmatch(soname)
+    if match is None or match[1] not in _TORCH_BRINGS:
+        return False
+    if match[1] in {"libcudart", "libcublas", "libcublasLt", "libnvrtc", "libnvJitLink"}:
+        return match[2] is None or int(match[2]) == accelerator.major
+    return True
+
+
+def driver_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Ask for a driver of the toolkit's CUDA major or a later one (minor-version compatibility)."""
+    del wanted
+    toolkit, driver = toolkit_of(candidate), target.host.driver_cuda.value
+    if toolkit is None or driver is None or is_pure(candidate):
+        return None
+    if runs_machine_code(driver, toolkit):
+        return None
+    reason = f"is compiled by CUDA {toolkit}, this driver runs CUDA {driver.major}.x"
+    return Failure(aspect="driver", reason=reason, change=f"a driver for CUDA {toolkit.major}")
+
+
+def gpu_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Ask for code for every GPU in use in every module that is not one of a choice by GPU."""
+    del wanted
+    if target.accelerator is None or target.accelerator.kind != "cuda":
+        return None
+    for gpu in target.host.capabilities:
+        reason = uncovered(candidate, gpu, target.host.driver_cuda.value)
+        if reason:
+            return Failure(aspect="gpu", reason=reason, change=f"another GPU than {gpu}")
+    return None
+
+
+#: Every rule, the quick and telling ones first. Order decides only which reason is told first.
+RULES: tuple[Rule, ...] = (
+    asked_version,
+    platform_serves,
+    python_serves,
+    not_yanked,
+    accelerator_serves,
+    torch_serves,
+    torch_allowed,
+    abi_serves,
+    glibc_serves,
+    driver_serves,
+    gpu_serves,
+)
+
+
+def failures(candidate: Candidate, wanted: Wanted, target: Target) -> Iterator[Failure]:
+    """Yield every rule's no."""
+    for rule in RULES:
+        failure = rule(candidate, wanted, target)
+        if failure is not None:
+            yield failure

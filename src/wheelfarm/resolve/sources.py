@@ -1,0 +1,144 @@
+"""Where candidates come from: an index with a manifest, or a plain PEP 503/691 index.
+
+An index is a trust boundary: its owner chooses the bytes that run. Hashes bind those bytes to the
+pages, and pages to the address that the user configured; nothing more.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+from urllib.parse import urljoin
+
+from packaging.utils import canonicalize_name
+
+from wheelfarm.errors import BadInputError
+from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
+from wheelfarm.index.model import Combination, Manifest
+from wheelfarm.reading import parse_json
+from wheelfarm.resolve.host import Host
+from wheelfarm.resolve.pages import Page, html_page, json_page, manifest_page
+
+_SIMPLE = (
+    "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
+    " text/html;q=0.1"
+)
+#: How many pages are asked for at once.
+_CONNECTIONS = 8
+
+
+class Index(Protocol):
+    """An index of wheels, however it answers."""
+
+    address: str
+    #: How the answer came, for the report; empty for the usual way.
+    transport: str
+
+    def packages(self) -> frozenset[str] | None:
+        """Return the names that it serves; None where it does not tell."""
+
+    def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
+        """Return a page for each name; one that is not served has ``missing`` set."""
+
+    def combinations(self) -> tuple[Combination, ...]:
+        """Return the combinations that it serves at all; empty where it does not tell."""
+
+
+class ManifestIndex:
+    """A site with ``/manifest/``: proven facts of every wheel."""
+
+    transport = ""
+
+    def __init__(self, client: Client, address: str, url: str, manifest: Manifest) -> None:
+        self.address = address
+        self.manifest = manifest
+        self._client = client
+        self._url = url
+
+    def packages(self) -> frozenset[str] | None:
+        """Return the names that it serves."""
+        return frozenset(self.manifest.packages)
+
+    def combinations(self) -> tuple[Combination, ...]:
+        """Return the combinations that it serves at all."""
+        return self.manifest.combinations
+
+    def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
+        """Return a page for each name, each part's bytes checked against the manifest's hash."""
+        return _together(names, lambda name: self._page(name, host))
+
+    def _page(self, name: str, host: Host) -> Page:
+        part = self.manifest.packages.get(name)
+        if part is None:
+            return Page(package=name, url=self._url, missing=True)
+        url = urljoin(self._url, part.url)
+        body = self._client.get(url, accept="application/json").body
+        actual = hashlib.sha256(body).hexdigest()
+        if actual != part.sha256:
+            raise HashMismatchError(redacted(url), part.sha256, actual)
+        return manifest_page(name, parse_json(body, redacted(url)), url, host)
+
+
+class SimpleIndex:
+    """A PEP 503/691 index: what its names and pages say, and nothing proven."""
+
+    transport = ""
+
+    def __init__(self, client: Client, address: str) -> None:
+        self.address = address
+        self._client = client
+
+    def packages(self) -> frozenset[str] | None:
+        """Return None: the list of all projects is not asked for."""
+        return None
+
+    def combinations(self) -> tuple[Combination, ...]:
+        """Return nothing: a plain index does not tell."""
+        return ()
+
+    def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
+        """Return a page for each name."""
+        return _together(names, lambda name: self._page(name, host))
+
+    def _page(self, name: str, host: Host) -> Page:
+        url = urljoin(self.address, f"{name}/")
+        try:
+            answer = self._client.get(url, accept=_SIMPLE)
+        except NotFoundError:
+            return Page(package=name, url=url, missing=True)
+        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind.endswith("json"):
+            document = parse_json(answer.body, redacted(answer.url))
+            return json_page(name, document, answer.url, host)
+        text = answer.body.decode("utf-8", "replace")
+        return html_page(name, text, answer.url, host)
+
+
+def open_index(address: str, client: Client) -> Index:
+    """Return the index at an address: a site's root, or the root of its simple pages.
+
+    Raises BadInputError where the address is none, UnreachableError where nothing answers.
+    """
+    if not address.startswith(("http://", "https://")):
+        message = f"{address!r} is no index address"
+        raise BadInputError(message, hint="give one that begins with https:// or http://")
+    root = address if address.endswith("/") else f"{address}/"
+    site = urljoin(root, "..") if root.endswith("/simple/") else root
+    url = urljoin(site, "manifest/index.json")
+    try:
+        body = client.get(url, accept="application/json").body
+    except NotFoundError:
+        return SimpleIndex(client, root)
+    document: Any = parse_json(body, redacted(url))
+    return ManifestIndex(client, root, url, Manifest.read(document, redacted(url)))
+
+
+def _together(names: Iterable[str], fetch: "Any") -> Mapping[str, Page]:
+    """Fetch pages at once over a few connections; the first failure is raised, in name order."""
+    wanted = sorted({str(canonicalize_name(name)) for name in names})
+    if len(wanted) == 1:
+        return {wanted[0]: fetch(wanted[0])}
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(_CONNECTIONS) as pool:
+        futures = {name: pool.submit(fetch, name) for name in wanted}
+    return {name: future.result() for name, future in futures.items()}

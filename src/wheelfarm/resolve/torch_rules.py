@@ -1,0 +1,111 @@
+"""The rules about torch: its minor, its stable ABI, its C++ ABI, what a wheel requires of it."""
+
+from packaging.version import Version
+
+from wheelfarm.model.versions import Minor, is_release
+from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
+from wheelfarm.resolve.markers import applies, read_requirement
+
+
+def torch_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold the torch axis: a minor exactly, as numbers; a stable ABI's floor; no dependence."""
+    del wanted
+    entry, label, torch = candidate.entry, candidate.label, target.torch
+    if entry.torch_axis == "free" or (label.torch is None and entry.torch_axis is None):
+        return None
+    if torch is None or entry.torch_axis == "abi_flag":
+        return _needs_torch(torch)
+    if entry.torch_axis == "stable_abi":
+        return _stable_torch(entry.from_torch, torch)
+    if label.torch is None:
+        return Failure(aspect="torch", reason="links torch, and nothing says which")
+    return _linked_torch(candidate, label.torch, torch)
+
+
+def _linked_torch(candidate: Candidate, built: Minor, torch: Version) -> Failure | None:
+    if not is_release(torch):
+        return _snapshot(candidate, torch)
+    if Minor.of(torch) == built:
+        return None
+    claim = " or higher (a claim that nobody proved)" if candidate.label.or_higher else ""
+    return Failure(
+        aspect="torch",
+        reason=f"is built for torch {built}{claim}, this is {torch.public}",
+        change=f"torch {built}",
+    )
+
+
+def _needs_torch(torch: Version | None) -> Failure | None:
+    if torch is not None:
+        return None
+    return Failure(
+        aspect="torch",
+        reason="depends on torch, and there is none",
+        change="install torch, or let --choose-torch choose one",
+    )
+
+
+def _stable_torch(floor: Minor | None, torch: Version | None) -> Failure | None:
+    if torch is None:
+        return _needs_torch(torch)
+    if floor is None:
+        return Failure(aspect="torch", reason="links torch's stable ABI, nobody says from when")
+    if torch < Version(str(floor)):
+        return Failure(
+            aspect="torch",
+            reason=f"needs torch {floor} or newer, this is {torch.public}",
+            change=f"torch {floor} or newer",
+        )
+    return None
+
+
+def _snapshot(candidate: Candidate, torch: Version) -> Failure | None:
+    """Refuse all for a snapshot or source build but a wheel that pins that very torch."""
+    for requirement in candidate.entry.requires_dist or ():
+        parsed = read_requirement(requirement)
+        if (
+            parsed is not None
+            and parsed.name == "torch"
+            and any(
+                each.operator in {"==", "==="} and each.version == str(torch)
+                for each in parsed.specifier
+            )
+        ):
+            return None
+    return Failure(
+        aspect="torch",
+        reason=f"is built for torch {candidate.label.torch}; {torch} is a snapshot, no release",
+        change="an official torch release, a stable-ABI wheel, or a local build",
+    )
+
+
+def torch_allowed(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold what the wheel's own metadata requires of torch: a conflict is named, never forced."""
+    if target.torch is None:
+        return None
+    for text in candidate.entry.requires_dist or ():
+        parsed = read_requirement(text)
+        if parsed is None or parsed.name.lower() != "torch" or not applies(parsed, wanted, target):
+            continue
+        if not parsed.specifier.contains(target.torch, prereleases=True):
+            return Failure(
+                aspect="torch",
+                reason=f"requires torch{parsed.specifier}, this is {target.torch}",
+                change=f"torch{parsed.specifier}",
+            )
+    return None
+
+
+def abi_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold the C++ ABI class of torch, where the wheel's binaries or its name state one."""
+    del wanted
+    entry, host = candidate.entry, target.host
+    if entry.torch_axis == "free" or host.cxx_abi.value is None:
+        return None
+    needed = entry.cxx_abi
+    if needed is None and candidate.label.cxx11_abi is not None:
+        needed = 1 if candidate.label.cxx11_abi else 0
+    if needed is None or needed == host.cxx_abi.value:
+        return None
+    reason = f"is built for C++ ABI {needed}, this torch has {host.cxx_abi.value}"
+    return Failure(aspect="abi", reason=reason, change=f"a torch of C++ ABI {needed}")

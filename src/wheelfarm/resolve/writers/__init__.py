@@ -1,0 +1,1 @@
+"""Writers: a resolution in the lock format that its user works with."""

@@ -3,13 +3,14 @@
 import logging
 import os
 import re
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from wheelfarm.build.calls import Call, failures, read_calls
 from wheelfarm.build.environment import Environment, pip_command
 from wheelfarm.build.isolation import OFFLINE_ENVIRONMENT, network_namespace
+from wheelfarm.build.seat_setup import Seat
 from wheelfarm.errors import BuildError
 from wheelfarm.model.arch import ArchList
 from wheelfarm.run import Completed, ProgramFailedError, run
@@ -27,13 +28,13 @@ _SHOWN_ERRORS = 12
 class CompileSpec:
     """What a compile is made from.
 
-    ``cuda_home`` is a view of the environment's own toolkit; ``extra_path`` folders go first on
-    PATH; ``extra_environment`` is the recipe's ``env`` and what the compilers' seat asks for.
+    ``seat`` stands where the compilers stand and records every call; its CUDA root is a view of the
+    environment's own toolkit. ``extra_path`` folders come behind it on PATH.
     """
 
     tree: Path
     environment: Environment
-    cuda_home: Path
+    seat: Seat
     archs: ArchList
     jobs: int
     nvcc_threads: int = 1
@@ -42,6 +43,7 @@ class CompileSpec:
     python_path: tuple[Path, ...] = ()
     extra_environment: Mapping[str, str] = field(default_factory=dict)
     source_date_epoch: int = 315532800
+    pure: bool = False
 
 
 class CompileFailedError(BuildError):
@@ -52,7 +54,7 @@ def compile_wheel(spec: CompileSpec, folder: Path, *, log: Path) -> Path:
     """Build the tree's wheel into ``folder`` and return it.
 
     Raises CompileFailedError with the compiler's own lines where the build fails, BuildError where
-    it made no wheel, or several.
+    it made no wheel, or several, or compiled nothing though the recipe declares no pure wheel.
     """
     folder.mkdir(parents=True, exist_ok=True)
     command = [
@@ -64,19 +66,34 @@ def compile_wheel(spec: CompileSpec, folder: Path, *, log: Path) -> Path:
     try:
         run(command, cwd=spec.tree, env=compile_environment(spec), log=log)
     except ProgramFailedError as error:
-        raise _explained(error.completed, log) from error
+        raise _explained(error.completed, read_calls(spec.seat.log), log) from error
     wheels = list(folder.glob("*.whl"))
     if len(wheels) != 1:
         message = f"the build of {spec.tree.name} made {len(wheels)} wheels, expected one"
         raise BuildError(message, cause=f"see {log}")
+    if not spec.pure:
+        require_compiles(read_calls(spec.seat.log), wheels[0], log)
     return wheels[0]
+
+
+def require_compiles(calls: tuple[Call, ...], wheel: Path, log: Path) -> None:
+    """Raise BuildError where a build compiled nothing: upstream's own binary is none of ours."""
+    if any(call.is_unit for call in calls):
+        return
+    message = f"the build of {wheel.name} compiled nothing"
+    raise BuildError(
+        message,
+        cause="it packed sources alone, found a binary somewhere, or ran a compiler by another way",
+        hint=f"set what forces its build in the recipe's env, or state `pure: true`; log: {log}",
+    )
 
 
 def compile_environment(spec: CompileSpec) -> dict[str, str]:
     """Return the whole environment of a build; nothing of the caller's gets in by accident."""
     passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    cuda_home = spec.seat.cuda_home
     environment_bin = spec.environment.folder / "bin"
-    path = [*spec.extra_path, spec.cuda_home / "bin", environment_bin, *_system_path()]
+    path = [spec.seat.bin, *spec.extra_path, *_cuda_bin(spec), environment_bin, *system_path()]
     return {
         **passed,
         "PATH": os.pathsep.join(map(str, path)),
@@ -87,9 +104,7 @@ def compile_environment(spec: CompileSpec) -> dict[str, str]:
         "PYTHONNOUSERSITE": "1",
         "PYTHONPATH": os.pathsep.join(map(str, spec.python_path)),
         "SOURCE_DATE_EPOCH": str(spec.source_date_epoch),
-        "CUDA_HOME": str(spec.cuda_home),
-        "CUDA_PATH": str(spec.cuda_home),
-        "CUDAToolkit_ROOT": str(spec.cuda_home),
+        **({} if cuda_home is None else {"CUDAToolkit_ROOT": str(cuda_home)}),
         "TORCH_CUDA_ARCH_LIST": str(spec.archs),
         "CUDAARCHS": cmake_archs(spec.archs),
         "FORCE_CUDA": "1",
@@ -97,9 +112,8 @@ def compile_environment(spec: CompileSpec) -> dict[str, str]:
         "CMAKE_BUILD_PARALLEL_LEVEL": str(spec.jobs),
         "NVCC_THREADS": str(spec.nvcc_threads),
         **({"NVCC_APPEND_FLAGS": spec.nvcc_flags} if spec.nvcc_flags else {}),
-        # torch 2.14 puts ccache before the host compiler when it finds one, behind our back.
-        "TORCH_NO_COMPILER_WRAPPER": "1",
         **OFFLINE_ENVIRONMENT,
+        **spec.seat.environment,
         **spec.extra_environment,
     }
 
@@ -114,7 +128,12 @@ def cmake_archs(archs: ArchList) -> str:
     return ";".join(words)
 
 
-def _system_path() -> list[str]:
+def _cuda_bin(spec: CompileSpec) -> tuple[Path, ...]:
+    return () if spec.seat.cuda_home is None else (spec.seat.cuda_home / "bin",)
+
+
+def system_path() -> list[str]:
+    """Return the machine's folders of programs, those with an nvcc left out."""
     # A toolkit on the machine must not be what makes a build work.
     return [
         folder
@@ -123,27 +142,14 @@ def _system_path() -> list[str]:
     ]
 
 
-def _explained(completed: Completed, log: Path) -> CompileFailedError:
+def _explained(completed: Completed, calls: tuple[Call, ...], log: Path) -> CompileFailedError:
     lines = completed.stdout.splitlines()
     errors = [line.strip() for line in lines if _ERROR.search(line)]
     shown = "\n".join(f"    {line[:300]}" for line in errors[:_SHOWN_ERRORS])
-    unit = _failed_unit(lines)
+    failed = failures(calls)
+    unit = failed[0].unit if failed else ""
     what = f"the compile failed{f' in {unit}' if unit else ''}\n{shown}".rstrip()
     return CompileFailedError(f"{what}\n  log: {log}", hint=_advice(completed.stdout))
-
-
-def _failed_unit(lines: list[str]) -> str:
-    for index, line in enumerate(lines):
-        if line.startswith("FAILED:") and index + 1 < len(lines):
-            words = shlex.split(lines[index + 1].replace("'", ""), posix=False)
-            for word in words:
-                if word.endswith((".cu", ".cpp", ".cc", ".cxx", ".c")):
-                    return word
-    for line in lines:
-        match = re.match(r"(\S+\.(?:cu|cpp|cc|cxx|c|h|cuh|hpp))[:(]\d+", line)
-        if match is not None and _ERROR.search(line):
-            return match[1]
-    return ""
 
 
 def _advice(text: str) -> str:

@@ -5,13 +5,20 @@ its inputs and the key of the step before; a second run does only what changed o
 """
 
 import logging
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm import files
-from wheelfarm.build.compile import CompileSpec, compile_environment, compile_wheel
+from wheelfarm.build.cache import NoCache, find_cache
+from wheelfarm.build.compile import (
+    CompileSpec,
+    compile_environment,
+    compile_wheel,
+    system_path,
+)
 from wheelfarm.build.environment import (
     Environment,
     EnvironmentSpec,
@@ -26,6 +33,7 @@ from wheelfarm.build.request import BuildRequest, BuiltWheel, source_inputs
 from wheelfarm.build.requirements import build_requirements, install_requirements
 from wheelfarm.build.resources import choose_jobs, read_machine
 from wheelfarm.build.retag import curated_requirements, retag_wheel, upstream_requirements
+from wheelfarm.build.seat_setup import Seat, SeatSpec, prepare_seat
 from wheelfarm.build.source import fetch_source
 from wheelfarm.build.steps import Inputs, Step, StepResult
 from wheelfarm.build.workspace import Workspace
@@ -188,7 +196,8 @@ class _Pipeline:
             spec = CompileSpec(
                 tree=tree / request.build_subdir,
                 environment=environment,
-                cuda_home=view,
+                seat=self._seat(folder, environment, view),
+                pure=request.pure,
                 archs=request.archs,
                 jobs=jobs,
                 nvcc_threads=request.nvcc_threads,
@@ -204,7 +213,7 @@ class _Pipeline:
                 spec = replace(spec, extra_environment={**request.environment, **added})
             wheel = compile_wheel(spec, folder / "wheel", log=log)
             files.remove(tree)
-            return {"wheel": str(wheel.relative_to(folder))}
+            return {"wheel": str(wheel.relative_to(folder)), "calls": "seat/calls.jsonl"}
 
         inputs = {
             "patches": patched.key,
@@ -218,6 +227,27 @@ class _Pipeline:
             "pure": request.pure,
         }
         return self._step("compile", inputs, work)
+
+    def _seat(self, folder: Path, environment: Environment, view: Path) -> Seat:
+        """Prepare the seat of one compile, with the cache of all builds of this (CUDA, torch)."""
+        cell = self.request.cell
+        store = f"{cell.identifier.accelerator}-torch{cell.torch_release}"
+        cache = find_cache(self.workspace.cache / "compilers" / store)
+        if isinstance(cache, NoCache):
+            logger.warning("compiling without a cache: %s", cache.reason)
+        folders = {"python": environment.interpreter.include}
+        if environment.torch is not None:
+            folders["torch"] = environment.torch.folder
+        return prepare_seat(
+            SeatSpec(
+                root=folder,
+                folder=folder / "seat",
+                toolkit=view,
+                folders=folders,
+                cache=None if isinstance(cache, NoCache) else cache,
+                path=os.pathsep.join(system_path()),
+            )
+        )
 
     def _repair(
         self, compiled: StepResult, environment: Environment, toolkit: Toolkit

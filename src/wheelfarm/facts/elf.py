@@ -1,0 +1,317 @@
+"""ELF: from a file's bytes to its facts, as the loader sees them (the dynamic segment).
+
+Headers, segments and tags are read by pyelftools; the dynamic symbol table and the version needs,
+which may have hundreds of thousands of rows, by struct at the places that the loader would use.
+So stripped files are read too. Nothing is taken on trust: every offset is held against the file's
+size, and a file that is cut short has a ``problem`` and no facts.
+Sources: the System V gABI, the GNU symbol versioning and hash sections (LSB 5.0).
+"""
+
+import io
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, cast
+
+from wheelfarm.facts.buffers import Buffer, CutShortError, text_at, unpack
+from wheelfarm.facts.fatbin import SECTIONS, FatbinError, read_fatbins
+from wheelfarm.facts.model import BinaryFacts, DeviceCode, VersionNeed
+from wheelfarm.model.arch import Arch
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+MAGIC = b"\x7fELF"
+_HEADER_SIZE = 64
+_MACHINES = {62: "x86_64", 183: "aarch64", 190: "cuda", 3: "i386", 40: "arm", 243: "riscv64"}
+_CUDA = 190
+_SYMBOL = struct.Struct("<IBBHQQ")
+_NEED = struct.Struct("<HHIII")
+_NEED_PART = struct.Struct("<IHHII")
+_WORD = struct.Struct("<I")
+_HALF = struct.Struct("<H")
+_GNU_HASH = struct.Struct("<IIII")
+_HIDDEN = 0x7FFF
+_MAX_ROWS = 5_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    address: int
+    offset: int
+    size: int
+
+
+def read_elf(data: Buffer, path: str) -> BinaryFacts:
+    """Return what an ELF file says of itself; ``problem`` is set where it could not be read."""
+    from elftools.common.exceptions import ELFError
+
+    try:
+        return _read(data, path)
+    except (ELFError, ValueError, KeyError, IndexError, OverflowError, struct.error) as error:
+        problem = str(error) or type(error).__name__
+    except (AttributeError, TypeError, AssertionError, MemoryError, RecursionError) as error:
+        # pyelftools answers some broken headers with these.
+        problem = f"the headers make no sense ({type(error).__name__}: {error})"
+    return BinaryFacts(path=path, kind="elf", machine="", size=len(data), problem=problem)
+
+
+def _read(data: Buffer, path: str) -> BinaryFacts:
+    from elftools.elf.elffile import ELFFile
+
+    _check_identity(data)
+    # A mapped file is a readable, seekable stream, though typeshed does not call it one.
+    stream = io.BytesIO(data) if isinstance(data, bytes) else cast("IO[bytes]", data)
+    stream.seek(0)
+    elf = ELFFile(stream)
+    number = _HALF.unpack_from(data, 18)[0]
+    machine = _MACHINES.get(number, f"machine {number}")
+    _check_sections(elf, len(data))
+    if number == _CUDA:
+        return BinaryFacts(
+            path=path,
+            kind="device",
+            machine=machine,
+            size=len(data),
+            device_code=(cubin_code(data),),
+        )
+    segments = tuple(_segments(elf, len(data)))
+    dynamic = _Dynamic.read(data, elf, segments)
+    undefined, defined = dynamic.symbols()
+    return BinaryFacts(
+        path=path,
+        kind="elf",
+        machine=machine,
+        size=len(data),
+        soname=dynamic.one("DT_SONAME"),
+        needed=dynamic.many("DT_NEEDED"),
+        rpath=_paths(dynamic.many("DT_RPATH")),
+        runpath=_paths(dynamic.many("DT_RUNPATH")),
+        version_needs=dynamic.needs(undefined),
+        undefined=tuple(dict.fromkeys(name for name, _ in undefined)),
+        defined=defined,
+        device_code=_device_code(data, elf),
+    )
+
+
+def _check_identity(data: Buffer) -> None:
+    if len(data) < _HEADER_SIZE or data[:4] != MAGIC:
+        message = f"not an ELF file: {len(data)} bytes, no complete header"
+        raise CutShortError(message)
+    if data[4] != 2 or data[5] != 1:  # noqa: PLR2004 - ELFCLASS64, ELFDATA2LSB
+        message = "not a 64-bit little-endian ELF file"
+        raise ValueError(message)
+
+
+def _check_sections(elf: "ELFFile", size: int) -> None:
+    header = elf.header
+    end = header["e_shoff"] + header["e_shnum"] * header["e_shentsize"]
+    if end > size:
+        message = f"cut short: the section table ends at {end}, the file at {size} bytes"
+        raise CutShortError(message)
+    for section in elf.iter_sections():
+        end = section["sh_offset"] + section["sh_size"]
+        if section["sh_type"] != "SHT_NOBITS" and end > size:
+            message = f"cut short: section {section.name} ends at {end}, the file at {size} bytes"
+            raise CutShortError(message)
+
+
+def _segments(elf: "ELFFile", size: int) -> Iterator[_Segment]:
+    for segment in elf.iter_segments():
+        offset, length = segment["p_offset"], segment["p_filesz"]
+        if segment["p_type"] in {"PT_LOAD", "PT_DYNAMIC"} and offset + length > size:
+            message = f"cut short: a segment ends at {offset + length}, the file at {size} bytes"
+            raise CutShortError(message)
+        if segment["p_type"] == "PT_LOAD":
+            yield _Segment(segment["p_vaddr"], offset, length)
+
+
+def _paths(values: tuple[str, ...]) -> tuple[str, ...]:
+    # An empty value is none at all; an empty part among others is the working directory.
+    return tuple(part or "." for value in values if value for part in value.split(":"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Dynamic:
+    """The dynamic segment: its tags, and the tables that they lead to."""
+
+    data: Buffer
+    segments: tuple[_Segment, ...]
+    tags: dict[str, tuple[int, ...]]
+    section_rows: int
+    """Rows of the section ``.dynsym``, 0 where there is none: a count for files without hashes."""
+
+    @classmethod
+    def read(cls, data: Buffer, elf: "ELFFile", segments: tuple[_Segment, ...]) -> "_Dynamic":
+        tags: dict[str, list[int]] = {}
+        for segment in elf.iter_segments():
+            if segment["p_type"] != "PT_DYNAMIC":
+                continue
+            # The tags are read by hand: pyelftools would resolve strings as it goes.
+            for at in range(segment["p_offset"], segment["p_offset"] + segment["p_filesz"], 16):
+                if at + 16 > len(data):
+                    break
+                tag, value = struct.unpack_from("<QQ", data, at)
+                if tag == 0:
+                    break
+                tags.setdefault(_TAGS.get(tag, str(tag)), []).append(value)
+        section = elf.get_section_by_name(".dynsym")
+        rows = 0 if section is None else section["sh_size"] // _SYMBOL.size
+        return cls(data, segments, {key: tuple(value) for key, value in tags.items()}, rows)
+
+    def offset(self, tag: str) -> int | None:
+        """Return where a table lies in the file, None where there is none."""
+        if tag not in self.tags:
+            return None
+        address = self.tags[tag][0]
+        for segment in self.segments:
+            if segment.address <= address < segment.address + segment.size:
+                return address - segment.address + segment.offset
+        message = f"{tag} leads outside the file"
+        raise CutShortError(message)
+
+    def text(self, at: int) -> str:
+        strings = self.offset("DT_STRTAB")
+        if strings is None:
+            message = "there is no dynamic string table"
+            raise CutShortError(message)
+        return text_at(self.data, strings + at)
+
+    def many(self, tag: str) -> tuple[str, ...]:
+        return tuple(self.text(at) for at in self.tags.get(tag, ()))
+
+    def one(self, tag: str) -> str:
+        values = self.many(tag)
+        return values[0] if values else ""
+
+    def symbol_count(self) -> int:
+        """Return the rows of the dynamic symbol table, by its hash tables or its section."""
+        count = self.section_rows
+        classic = self.offset("DT_HASH")
+        if classic is not None:
+            count = max(count, unpack(_WORD, self.data, classic + 4)[0])
+        modern = self.offset("DT_GNU_HASH")
+        if modern is not None:
+            count = max(count, self._gnu_count(modern))
+        return count
+
+    def _gnu_count(self, at: int) -> int:
+        buckets, first, bloom, _ = unpack(_GNU_HASH, self.data, at)
+        start = at + _GNU_HASH.size + bloom * 8
+        chains = start + buckets * 4
+        if chains > len(self.data):
+            message = "the hash table of symbols leads past the end of the file"
+            raise CutShortError(message)
+        last = max((value for (value,) in _WORD.iter_unpack(self.data[start:chains])), default=0)
+        if last < first:
+            return first
+        while not unpack(_WORD, self.data, chains + (last - first) * 4)[0] & 1:
+            last += 1
+        return last + 1
+
+    def symbols(self) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
+        """Return undefined symbols with their version's number, and defined symbols."""
+        table = self.offset("DT_SYMTAB")
+        if table is None:
+            return [], ()
+        count = self.symbol_count()
+        end = table + count * _SYMBOL.size
+        if count > _MAX_ROWS or end > len(self.data):
+            message = f"the symbol table claims {count} rows, past the end of the file"
+            raise CutShortError(message)
+        strings = self.offset("DT_STRTAB") or 0
+        size = self.tags.get("DT_STRSZ", (0,))[0]
+        names = self.data[strings : strings + size]
+        versions = self.offset("DT_VERSYM")
+        undefined: list[tuple[str, int]] = []
+        defined: list[str] = []
+        rows = _SYMBOL.iter_unpack(self.data[table:end])
+        for index, (name, info, _, section, _, _) in enumerate(rows):
+            if not name or info >> 4 == 0:
+                continue
+            text = text_at(names, name)
+            if section:
+                defined.append(text)
+                continue
+            version = 0
+            if versions is not None:
+                version = unpack(_HALF, self.data, versions + 2 * index)[0] & _HIDDEN
+            undefined.append((text, version))
+        return undefined, tuple(defined)
+
+    def needs(self, undefined: list[tuple[str, int]]) -> tuple[VersionNeed, ...]:
+        """Return the version needs, each with one symbol that asks for it."""
+        at = self.offset("DT_VERNEED")
+        if at is None:
+            return ()
+        first: dict[int, str] = {}
+        for name, version in undefined:
+            first.setdefault(version, name)
+        found: list[VersionNeed] = []
+        for _ in range(self.tags.get("DT_VERNEEDNUM", (0,))[0]):
+            _, parts, file, aux, following = unpack(_NEED, self.data, at)
+            library = self.text(file)
+            part = at + aux
+            for _ in range(parts):
+                _, _, index, version, step = unpack(_NEED_PART, self.data, part)
+                symbol = first.get(index & _HIDDEN, "")
+                need = VersionNeed(library=library, version=self.text(version), symbol=symbol)
+                found.append(need)
+                if not step:
+                    break
+                part += step
+            if not following or len(found) > _MAX_ROWS:
+                break
+            at += following
+        return tuple(found)
+
+
+_TAGS = {
+    1: "DT_NEEDED",
+    4: "DT_HASH",
+    5: "DT_STRTAB",
+    6: "DT_SYMTAB",
+    10: "DT_STRSZ",
+    14: "DT_SONAME",
+    15: "DT_RPATH",
+    29: "DT_RUNPATH",
+    0x6FFFFEF5: "DT_GNU_HASH",
+    0x6FFFFFF0: "DT_VERSYM",
+    0x6FFFFFFE: "DT_VERNEED",
+    0x6FFFFFFF: "DT_VERNEEDNUM",
+}
+
+
+def _device_code(data: Buffer, elf: "ELFFile") -> tuple[DeviceCode, ...]:
+    found: list[DeviceCode] = []
+    for section in elf.iter_sections():
+        if section.name not in SECTIONS or section["sh_type"] == "SHT_NOBITS":
+            continue
+        start = section["sh_offset"]
+        try:
+            found += read_fatbins(data, start, start + section["sh_size"])
+        except FatbinError as error:
+            message = f"{section.name}: {error}"
+            raise CutShortError(message) from error
+    return tuple(dict.fromkeys(found))
+
+
+def cubin_code(data: Buffer) -> DeviceCode:
+    """Return the target of a loose cubin (an ELF file of machine 190).
+
+    The number stands in the header's flags: in the second byte since ABI 8 (CUDA 13), in the lowest
+    before. The suffix is read from the assembler's note, which repeats its command line.
+    """
+    flags = _WORD.unpack_from(data, 48)[0]
+    number = (flags >> 8) & 0xFF if data[8] >= _FLAGS_IN_SECOND_BYTE else flags & 0xFF
+    word = f"-arch sm_{number}".encode()
+    at = data.find(word)
+    letter = data[at + len(word) : at + len(word) + 1] if at >= 0 else b""
+    return DeviceCode(
+        kind="sass",
+        arch=Arch.of_number(number, "a" if letter == b"a" else "f" if letter == b"f" else ""),
+        compressed=False,
+    )
+
+
+_FLAGS_IN_SECOND_BYTE = 8

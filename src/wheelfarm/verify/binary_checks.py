@@ -1,0 +1,60 @@
+"""Checks that there is compiled code, that it can be read, and that it is for this platform."""
+
+from wheelfarm.verify.report import Check
+from wheelfarm.verify.subject import Subject, judged
+
+_TEXT = "named like a binary"
+_MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "amd64": "x86_64"}
+
+
+def check_compiled_code(subject: Subject) -> Check:
+    """Check that a wheel for a GPU holds compiled code, or that its recipe says it is pure."""
+    facts, expected = subject.facts, subject.expected
+    count = len(subject.binaries)
+    with_device_code = sum(1 for binary in subject.binaries if binary.device_code)
+    if count:
+        pure = expected is not None and expected.pure
+        warnings = ["the recipe says that it is pure, but it holds compiled code"] if pure else []
+        fine = f"{count} binaries, {with_device_code} with device code"
+        return judged("compiled-code", warnings=warnings, fine=fine)
+    message = "the wheel holds no compiled code"
+    if expected is not None and expected.pure:
+        return judged("compiled-code", fine=f"{message}, as its recipe says")
+    label = None if facts.name is None else facts.name.label.accelerator
+    promised = subject.cell is not None or expected is not None or label is not None
+    if promised or facts.root_is_purelib is False:
+        return judged("compiled-code", fails=[message], fine="")
+    return judged("compiled-code", warnings=[message], fine="")
+
+
+def check_binaries(subject: Subject) -> Check:
+    """Check that every binary can be read to its end, and is for the wheel's platform."""
+    fails, warnings = [], []
+    for binary in subject.facts.binaries:
+        if binary.problem:
+            line = f"{binary.path}: {binary.problem}"
+            (warnings if binary.problem.startswith(_TEXT) else fails).append(line)
+        elif binary.path.lower().endswith(".pyd") and not binary.needed:
+            fails.append(f"{binary.path} imports nothing, so it is no Python module")
+    fails += _foreign(subject)
+    return judged(
+        "binaries",
+        fails=fails,
+        warnings=warnings,
+        fine=f"all {len(subject.facts.binaries)} binaries were read",
+    )
+
+
+def _foreign(subject: Subject) -> list[str]:
+    name = subject.facts.name
+    platform = None if name is None else name.platform
+    if platform is None:
+        return []
+    wanted = _MACHINES.get(platform.machine, platform.machine)
+    kind = "pe" if platform.system == "windows" else "elf"
+    return [
+        f"{binary.path} is {binary.kind.upper()} for {binary.machine}, the wheel for {platform}"
+        for binary in subject.binaries
+        if binary.kind != "device" and (binary.kind != kind or binary.machine != wanted)
+    ]
+

@@ -1,0 +1,107 @@
+"""The gate: from a wheel's path, its cell and what is expected of it to a report."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from wheelfarm.facts.model import WheelFacts
+from wheelfarm.facts.wheel import read_wheel
+from wheelfarm.model.cell import CellId
+from wheelfarm.verify.arch_checks import check_architectures
+from wheelfarm.verify.archive_checks import (
+    check_metadata,
+    check_name,
+    check_record,
+    check_size,
+    check_tags,
+    check_zip,
+)
+from wheelfarm.verify.binary_checks import check_binaries, check_compiled_code
+from wheelfarm.verify.import_check import ImportRequest, check_import
+from wheelfarm.verify.library_checks import (
+    check_driver,
+    check_grafted,
+    check_libraries,
+    check_search_paths,
+    check_version_needs,
+)
+from wheelfarm.verify.platform_checks import check_glibc, check_platform_tag
+from wheelfarm.verify.python_checks import check_free_threaded, check_python_abi
+from wheelfarm.verify.report import Check, Report
+from wheelfarm.verify.requirement_checks import check_requirements, check_torch_pin
+from wheelfarm.verify.subject import Expected, Subject
+from wheelfarm.verify.torch_checks import check_cuda, check_cxx_abi, check_torch_axis
+
+#: id -> check, in the order of the report. None: the check does not apply to this wheel.
+CHECKS: dict[str, Callable[[Subject], Check | None]] = {
+    "zip": check_zip,
+    "name": check_name,
+    "metadata": check_metadata,
+    "tags": check_tags,
+    "record": check_record,
+    "size": check_size,
+    "requirements": check_requirements,
+    "compiled-code": check_compiled_code,
+    "binaries": check_binaries,
+    "torch-axis": check_torch_axis,
+    "torch-pin": check_torch_pin,
+    "cxx-abi": check_cxx_abi,
+    "cuda": check_cuda,
+    "libraries": check_libraries,
+    "driver": check_driver,
+    "grafted": check_grafted,
+    "search-paths": check_search_paths,
+    "version-needs": check_version_needs,
+    "glibc": check_glibc,
+    "platform-tag": check_platform_tag,
+    "architectures": check_architectures,
+    "python-abi": check_python_abi,
+    "free-threaded": check_free_threaded,
+}
+
+
+def verify_wheel(
+    path: Path,
+    *,
+    cell: CellId | None = None,
+    expected: Expected | None = None,
+    environment: Path | None = None,
+    driver_stub: Path | None = None,
+    strict: bool = False,
+    facts: WheelFacts | None = None,
+) -> Report:
+    """Read a wheel, hold it against its cell and expectations, and return the report.
+
+    ``environment`` is the Python of an environment with the cell's torch, into whose child process
+    the wheel is imported; ``driver_stub`` the folder of a stub libcuda for machines without a
+    driver. ``strict`` turns warnings into failures. ``facts`` saves reading the wheel again.
+    Raises BadInputError where there is no such file, CouldNotLookError where the environment is not
+    the cell's.
+    """
+    read = read_wheel(path) if facts is None else facts
+    subject = Subject(facts=read, cell=cell, expected=expected)
+    checks = list(static_checks(subject))
+    not_asked: list[tuple[str, str]] = []
+    request = ImportRequest(wheel=path, environment=environment, driver_stub=driver_stub)
+    imported = check_import(subject, request, sound=all(c.status != "fail" for c in checks[:5]))
+    if isinstance(imported, str):
+        not_asked.append(("import", imported))
+    else:
+        checks.append(imported)
+    if strict:
+        checks = [replace(c, status="fail") if c.status == "warn" else c for c in checks]
+    return Report(
+        wheel=read.file_name,
+        sha256=read.sha256,
+        cell="" if cell is None else str(cell),
+        checks=tuple(checks),
+        facts=read,
+        knobs=() if expected is None else expected.knobs,
+        not_asked=tuple(not_asked),
+    )
+
+
+def static_checks(subject: Subject) -> tuple[Check, ...]:
+    """Return every check that needs the file alone."""
+    found = (check(subject) for check in CHECKS.values())
+    return tuple(check for check in found if check is not None)

@@ -1,0 +1,144 @@
+"""Checks of what the system must offer: glibc, libstdc++, and whether the platform tag is true.
+
+Which versions of which libraries a manylinux tag promises is auditwheel's table (PEP 600).
+"""
+
+import functools
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib import resources
+
+from wheelfarm.facts.linkage import version_numbers
+from wheelfarm.facts.model import BinaryFacts
+from wheelfarm.model.versions import Minor
+from wheelfarm.verify.report import Check
+from wheelfarm.verify.subject import Subject, judged, shown
+
+_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)")
+_OLD_NAMES = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
+_JUDGED = ("GLIBC", "GLIBCXX", "CXXABI", "GCC", "LIBATOMIC", "ZLIB")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Manylinux:
+    """One manylinux policy: its glibc, and the symbol versions that it promises per machine."""
+
+    glibc: Minor
+    versions: dict[str, dict[str, frozenset[str]]]
+
+    def lacks(self, binary: BinaryFacts) -> str:
+        """Return the first version need that the policy does not promise, empty for none."""
+        promised = self.versions.get(binary.machine, {})
+        for need in binary.version_needs:
+            name, _, number = need.version.partition("_")
+            numbers = version_numbers(need.version, "GLIBC")
+            if numbers is not None:
+                if numbers[:2] > (self.glibc.major, self.glibc.minor):
+                    return need.version
+            elif name in _JUDGED and number not in promised.get(name, frozenset()):
+                return need.version
+        return ""
+
+
+@functools.cache
+def policies() -> tuple[Manylinux, ...]:
+    """Return the manylinux policies, the lowest glibc first."""
+    file = resources.files("auditwheel.policy") / "manylinux-policy.json"
+    found = []
+    for entry in json.loads(file.read_text(encoding="utf-8")):
+        parts = entry["name"].split("_")
+        if parts[0] != "manylinux":
+            continue
+        versions = {
+            machine: {name: frozenset(numbers) for name, numbers in sets.items()}
+            for machine, sets in entry["symbol_versions"].items()
+        }
+        found.append(Manylinux(glibc=Minor(int(parts[1]), int(parts[2])), versions=versions))
+    return tuple(sorted(found, key=lambda policy: policy.glibc))
+
+
+def policy_for(glibc: Minor) -> Manylinux:
+    """Return the policy of a glibc, or of the nearest lower one that has a policy."""
+    lower = [policy for policy in policies() if policy.glibc <= glibc]
+    nearest = lower[-1] if lower else policies()[0]
+    return Manylinux(glibc=glibc, versions=nearest.versions)
+
+
+def lowest_true(binaries: Iterable[BinaryFacts]) -> Minor | None:
+    """Return the glibc of the lowest manylinux tag that is true; None where none is."""
+    elf = [binary for binary in binaries if binary.kind == "elf"]
+    for policy in policies():
+        if not any(policy.lacks(binary) for binary in elf):
+            return policy.glibc
+    return None
+
+
+def claimed_glibc(tag: str) -> Minor | None:
+    """Return the glibc that a platform tag promises, None for a tag that promises none."""
+    match = _MANYLINUX.fullmatch(tag)
+    if match is not None:
+        return Minor(int(match[1]), int(match[2]))
+    old = _OLD_NAMES.get(tag.split("_", maxsplit=1)[0])
+    return None if old is None else Minor(*old)
+
+
+def check_glibc(subject: Subject) -> Check | None:
+    """Check that the wheel runs on the policy's glibc and the libstdc++ that goes with it."""
+    floor = None if subject.expected is None else subject.expected.glibc
+    linkage = subject.facts.linkage
+    if not any(binary.kind == "elf" for binary in subject.binaries):
+        return None
+    proof = shown(subject.evidence("glibc", "glibcxx", "cxxabi"))
+    found = f"needs glibc {linkage.glibc or 'of any version'}"
+    if linkage.glibcxx:
+        found += f" and {linkage.glibcxx}"
+    fails = [] if floor is None else _above(subject, floor)
+    return judged("glibc", fails=fails, fine=found, evidence=proof)
+
+
+def _above(subject: Subject, floor: Minor) -> list[str]:
+    policy = policy_for(floor)
+    return [
+        f"{binary.path} needs {version} ({_symbol(binary, version)}); the floor is glibc {floor}"
+        for binary in subject.binaries
+        if binary.kind == "elf" and (version := policy.lacks(binary))
+    ]
+
+
+def _symbol(binary: BinaryFacts, version: str) -> str:
+    symbols = (need.symbol for need in binary.version_needs if need.version == version)
+    return next(symbols, "") or "no symbol named"
+
+
+def check_platform_tag(subject: Subject) -> Check | None:
+    """Check that the platform tag is true, and name the lowest tag that is."""
+    name = subject.facts.name
+    if name is None or not any(binary.kind == "elf" for binary in subject.binaries):
+        return None
+    machine = name.platform.machine if name.platform is not None else "x86_64"
+    lowest = lowest_true(subject.binaries)
+    suggestion = "no manylinux tag" if lowest is None else f"manylinux_{lowest.major}_{lowest.minor}_{machine}"
+    fails, warnings = [], []
+    for tag in name.platforms:
+        glibc = claimed_glibc(tag)
+        if tag == "any":
+            fails.append("the tag says any platform, but the wheel holds Linux binaries")
+        elif tag.startswith("musllinux"):
+            fails += _musl(subject)
+        elif glibc is None:
+            warnings.append(f"{tag} promises nothing; the lowest true tag is {suggestion}")
+        else:
+            fails += [f"{tag} is not true: {line}" for line in _above(subject, glibc)]
+    evidence = [f"the lowest true tag is {suggestion}"] if fails else []
+    fine = f"{'.'.join(name.platforms)} is true; the lowest true tag is {suggestion}"
+    return judged("platform-tag", fails=fails, warnings=warnings, fine=fine, evidence=evidence)
+
+
+def _musl(subject: Subject) -> list[str]:
+    return [
+        f"{binary.path} needs glibc, but the tag says musl"
+        for binary in subject.binaries
+        if "libc.so.6" in binary.needed
+    ]

@@ -4,6 +4,7 @@
 VERBS: dict[str, str] = {
     "init": "make a recipe from a project's name on PyPI, in a new or existing farm",
     "lock": "record the hash or commit of each recipe's source; refuse one that changed",
+    "verify": "prove what a wheel says of itself, and whether it may be published",
     "host": "show the facts of this machine and environment that wheels are chosen by",
     "resolve": "choose the exact wheels for this machine, with reasons",
     "toolkit": "find CUDA in wheels or a system, and make it usable for any build",

@@ -21,7 +21,10 @@ def check_architectures(subject: Subject) -> Check | None:
     if expected.skip_arch:
         reason = expected.reason("skip_arch")
         return judged(
-            "architectures", warnings=[f"not held against the plan: {reason}"], fine="", evidence=listed
+            "architectures",
+            warnings=[f"not held against the plan: {reason}"],
+            fine="",
+            evidence=listed,
         )
     fails = [line for module in modules for line in _module(module, expected)]
     if not modules and not expected.pure:

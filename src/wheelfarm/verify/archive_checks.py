@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.facts.metadata import digest_bytes
-from wheelfarm.facts.model import ProblemKind
+from wheelfarm.facts.model import Member, ProblemKind, RecordRow
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.verify.report import Check
 from wheelfarm.verify.subject import ASSET_LIMIT, Subject, judged
@@ -20,9 +20,7 @@ _UNHASHED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 
 
 def _problems(subject: Subject, kind: ProblemKind) -> tuple[str, ...]:
-    return tuple(
-        problem.message for problem in subject.facts.problems if problem.kind == kind
-    )
+    return tuple(problem.message for problem in subject.facts.problems if problem.kind == kind)
 
 
 def check_zip(subject: Subject) -> Check:
@@ -158,7 +156,9 @@ def check_tags(subject: Subject) -> Check:
         elif tag not in claimed:
             fails.append(f"WHEEL has the tag {tag}, which the file name does not have")
     fails += [f"WHEEL lacks the file name's tag {tag}" for tag in sorted(claimed - set(found))]
-    warnings = [f"WHEEL has the tag {tag} {count} times" for tag, count in found.items() if count > 1]
+    warnings = [
+        f"WHEEL has the tag {tag} {count} times" for tag, count in found.items() if count > 1
+    ]
     return judged(
         "tags", fails=fails, warnings=warnings, fine=f"WHEEL has the name's {len(claimed)} tags"
     )
@@ -186,7 +186,7 @@ def check_record(subject: Subject) -> Check:
         "record",
         fails=fails,
         warnings=warnings,
-        fine=f"all {len(facts.record)} rows hold against the bytes"
+        fine=f"all {len(facts.record)} rows hold against the bytes",
     )
 
 
@@ -202,19 +202,21 @@ def _record_findings(subject: Subject, others: list[str]) -> Iterator[str]:
         member = members.get(row.path)
         if member is None:
             yield f"RECORD line {row.line} names {row.path!r}, which is not in the wheel"
-            continue
-        if row.size is not None and row.size != member.size and row.path not in exempt:
-            yield f"RECORD says {row.path!r} has {row.size} bytes, it has {member.size}"
-        algorithm, _, digest = row.digest.partition("=")
-        if not algorithm:
-            if row.path not in exempt:
-                yield f"RECORD has no hash for {row.path!r}"
-        elif algorithm != "sha256":
-            others.append(f"{row.path}: {algorithm}")
-        elif digest_bytes(digest) != bytes.fromhex(member.sha256):
-            yield f"RECORD has another hash for {row.path!r} than its bytes"
+        elif row.path not in exempt:
+            yield from _row_findings(row, member, others)
     listed = {row.path for row in rows}
     for name in members:
         if name not in listed and name not in exempt:
             yield f"{name!r} is in the wheel, but not in RECORD"
 
+
+def _row_findings(row: RecordRow, member: Member, others: list[str]) -> Iterator[str]:
+    if row.size is not None and row.size != member.size:
+        yield f"RECORD says {row.path!r} has {row.size} bytes, it has {member.size}"
+    algorithm, _, digest = row.digest.partition("=")
+    if not algorithm:
+        yield f"RECORD has no hash for {row.path!r}"
+    elif algorithm != "sha256":
+        others.append(f"{row.path}: {algorithm}")
+    elif digest_bytes(digest) != bytes.fromhex(member.sha256):
+        yield f"RECORD has another hash for {row.path!r} than its bytes"

@@ -29,7 +29,8 @@ def check_compiled_code(subject: Subject) -> Check:
 
 def check_binaries(subject: Subject) -> Check:
     """Check that every binary can be read to its end, and is for the wheel's platform."""
-    fails, warnings = [], []
+    fails: list[str] = []
+    warnings: list[str] = []
     for binary in subject.facts.binaries:
         if binary.problem:
             line = f"{binary.path}: {binary.problem}"
@@ -57,4 +58,3 @@ def _foreign(subject: Subject) -> list[str]:
         for binary in subject.binaries
         if binary.kind != "device" and (binary.kind != kind or binary.machine != wanted)
     ]
-

@@ -95,6 +95,10 @@ def check_import(subject: Subject, request: ImportRequest, *, sound: bool) -> Ch
         return reason if subject.cell is None else _answer("could-not-look", reason)
     if not sound:
         return _answer("could-not-look", "not imported, as the file itself is not sound")
+    return _looked(subject, request)
+
+
+def _looked(subject: Subject, request: ImportRequest) -> Check:
     try:
         environment = _describe(request)
     except CouldNotLookError as error:
@@ -103,7 +107,9 @@ def check_import(subject: Subject, request: ImportRequest, *, sound: bool) -> Ch
     if mismatch:
         return _answer("could-not-look", f"the environment is not the cell's: {mismatch}")
     if _needs_driver(subject) and not environment.driver and request.driver_stub is None:
-        return _answer("could-not-look", "skipped: needs a driver, and there is neither one nor a stub")
+        return _answer(
+            "could-not-look", "skipped: needs a driver, and there is neither one nor a stub"
+        )
     return _imported(subject, request, environment)
 
 

@@ -62,7 +62,7 @@ def find_operator(name: str) -> None:
 
 def describe() -> "dict[str, object]":
     """Return the interpreter's version and torch's, without importing torch."""
-    found: "dict[str, object]" = {
+    found: dict[str, object] = {
         "python": f"{sys.version_info[0]}.{sys.version_info[1]}",
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         "site": sysconfig.get_path("purelib"),
@@ -77,7 +77,7 @@ def describe() -> "dict[str, object]":
     folder = next(iter(spec.submodule_search_locations))
     found["torch_folder"] = folder
     with contextlib.suppress(OSError):
-        with open(os.path.join(folder, "version.py"), encoding="utf-8") as stream:  # noqa: PTH118, PTH123, SIM117 - runs alone
+        with open(os.path.join(folder, "version.py"), encoding="utf-8") as stream:  # noqa: PTH118, PTH123 - runs alone
             text = stream.read()
         found["torch"] = first(r"^__version__\s*=\s*'([^']+)'", text)
         found["cuda"] = first(r"^cuda\b[^=\n]*=\s*'([^']+)'", text)

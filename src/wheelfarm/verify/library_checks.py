@@ -57,14 +57,14 @@ def _classify(subject: Subject, name: str) -> tuple[str, str]:
         return "in the wheel", ""
     if expected is not None and matches(base, expected.allowed_needed):
         return "allowed", ""
-    owner = owner_of(base)
     comes_with_torch = subject.facts.linkage.torch != "none" or _requires(subject, "torch")
+    owner = "torch" if comes_with_torch and lies_beside_torch(base) else owner_of(base)
     if owner == "nvidia":
         return _nvidia(subject, base, with_torch=comes_with_torch)
-    if owner == "torch":
-        return "torch", ""
-    if comes_with_torch and lies_beside_torch(base):
-        return "torch", ""
+    return _outside(owner, base)
+
+
+def _outside(owner: str | None, base: str) -> tuple[str, str]:
     if owner == "python":
         windows = base.lower().endswith(".dll")
         found = "" if windows else "a module must not link libpython, which may be absent"

@@ -119,7 +119,11 @@ def check_platform_tag(subject: Subject) -> Check | None:
         return None
     machine = name.platform.machine if name.platform is not None else "x86_64"
     lowest = lowest_true(subject.binaries)
-    suggestion = "no manylinux tag" if lowest is None else f"manylinux_{lowest.major}_{lowest.minor}_{machine}"
+    suggestion = (
+        "no manylinux tag"
+        if lowest is None
+        else f"manylinux_{lowest.major}_{lowest.minor}_{machine}"
+    )
     fails, warnings = [], []
     for tag in name.platforms:
         glibc = claimed_glibc(tag)

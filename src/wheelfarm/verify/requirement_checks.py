@@ -17,7 +17,7 @@ def requirements_of(texts: tuple[str, ...]) -> tuple[Requirement, ...]:
     for text in texts:
         try:
             found.append(Requirement(text))
-        except InvalidRequirement:  # noqa: PERF203 - the metadata check names it
+        except InvalidRequirement:
             continue
     return tuple(found)
 
@@ -60,7 +60,9 @@ def check_torch_pin(subject: Subject) -> Check | None:
     if cell is None:
         return _stranger(subject, torch)
     release = _release(subject)
-    fails = [f"{r} excludes the cell's torch {release}" for r in torch if release not in r.specifier]
+    fails = [
+        f"{r} excludes the cell's torch {release}" for r in torch if release not in r.specifier
+    ]
     fails += _against_policy(subject, torch)
     words = ", ".join(map(str, torch)) or "no torch"
     return judged("torch-pin", fails=fails, fine=f"requires {words}")

@@ -24,9 +24,7 @@ def check_torch_axis(subject: Subject) -> Check:
     return judged("torch-axis", fails=fails, warnings=warnings, fine=found, evidence=proof)
 
 
-def _against_axis(
-    subject: Subject, expected: Expected, found: str
-) -> tuple[list[str], list[str]]:
+def _against_axis(subject: Subject, expected: Expected, found: str) -> tuple[list[str], list[str]]:
     linkage = subject.facts.linkage
     axis = expected.torch_axis
     if axis in {"free", "abi_flag"}:
@@ -107,7 +105,8 @@ def check_cuda(subject: Subject) -> Check | None:
     claimed = accelerator.major if accelerator is not None and accelerator.kind == "cuda" else None
     if not proof:
         return _static_cuda(subject, claimed)
-    fails, warnings = [], []
+    fails: list[str] = []
+    warnings: list[str] = []
     lines = shown(proof)
     if linkage.cuda_major is None and len(proof) > 1:
         message = f"binaries need libraries of different CUDA majors: {lines[0]}; {lines[-1]}"
@@ -133,4 +132,3 @@ def _static_cuda(subject: Subject, claimed: int | None) -> Check | None:
     if claimed is not None and toolkit.major != claimed:
         fails.append(f"claims CUDA {claimed}, but its PTX is of CUDA {toolkit}")
     return judged("cuda", fails=fails, fine=f"its PTX is of CUDA {toolkit}", evidence=lines)
-

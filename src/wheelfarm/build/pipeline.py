@@ -32,7 +32,12 @@ from wheelfarm.build.repair import repair_wheel
 from wheelfarm.build.request import BuildRequest, BuiltWheel, source_inputs
 from wheelfarm.build.requirements import build_requirements, install_requirements
 from wheelfarm.build.resources import choose_jobs, read_machine
-from wheelfarm.build.retag import curated_requirements, retag_wheel, upstream_requirements
+from wheelfarm.build.retag import (
+    curated_requirements,
+    needed_outside,
+    retag_wheel,
+    upstream_requirements,
+)
 from wheelfarm.build.seat_setup import Seat, SeatSpec, prepare_seat
 from wheelfarm.build.source import fetch_source
 from wheelfarm.build.steps import Inputs, Step, StepResult
@@ -271,7 +276,9 @@ class _Pipeline:
             return {"wheel": str(repaired.wheel.relative_to(folder)), "grafted": "grafted"}
 
         floor = None if request.glibc_floor is None else str(request.glibc_floor)
-        return self._step("repair", {"compile": compiled.key, "floor": floor}, work)
+        # Decided by content: a compile that was forced and gave other bytes is repaired anew.
+        inputs = {"wheel": sha256(compiled.path("wheel")), "floor": floor}
+        return self._step("repair", inputs, work)
 
     def _retag(self, repaired: StepResult) -> StepResult:
         request = self.request
@@ -287,6 +294,8 @@ class _Pipeline:
                     axis=request.torch_axis,
                     torch=cell.torch,
                     from_torch=request.from_torch,
+                    libraries=needed_outside(wheel),
+                    cuda_major=cell.accelerator.major,
                 )
             tagged = retag_wheel(
                 wheel,
@@ -300,7 +309,7 @@ class _Pipeline:
             return {"wheel": tagged.name}
 
         inputs = {
-            "repair": repaired.key,
+            "wheel": sha256(repaired.path("wheel")),
             "cell": str(cell),
             "policy": request.requirements,
             "axis": request.torch_axis,

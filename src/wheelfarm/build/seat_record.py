@@ -25,6 +25,7 @@ class Record:
         "planned",
         "reason",
         "role",
+        "safe",
         "seconds",
         "size",
         "tool",
@@ -35,6 +36,7 @@ class Record:
         self.role = role
         self.tool = tool
         self.argv = argv
+        self.safe: list[str] = []
         self.cwd = cwd
         self.action = ""
         self.reason = ""

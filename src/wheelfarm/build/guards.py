@@ -23,8 +23,9 @@ LEAST_HITS = 0.9
 MOST_BYPASSED = 0.1
 
 _COMPILER = re.compile(
-    r"(?<![\w=/.-])(/[\w./+-]*/(?:nvcc|(?:[\w-]+-)?(?:gcc|g\+\+|clang\+*|cc|c\+\+)))\b"
+    r"(?<![\w=/.-])(/[\w./+-]*/(?:nvcc|(?:[\w-]+-)?(?:gcc|g\+\+|clang|clang\+\+|cc|c\+\+)))(?![\w+])"
 )
+_VARIABLES = ("PYTORCH_NVCC", "CUDACXX", "CUDA_HOME", "CC", "CXX")
 _OBJECTS = frozenset((".o", ".obj", ".a", ".so", ".lib", ".pyd"))
 _SHOWN = 8
 
@@ -40,6 +41,70 @@ class GuardError(BuildError):
             f"{what}{listed}" + (f"\n    and {more} more" if more > 0 else ""),
             cause=cause,
             hint=hint,
+        )
+
+
+class SeatNeverAskedError(GuardError):
+    """A shard compiled its units by another way than the seat."""
+
+    def __init__(self, variables: Mapping[str, str], log_text: str) -> None:
+        given = ", ".join(f"{name}={variables[name]}" for name in _VARIABLES if name in variables)
+        ran = ", ".join(sorted(set(_COMPILER.findall(log_text)))) or "none"
+        super().__init__(
+            "the shard's cache is empty: the seat was never asked",
+            cause=f"the build was given {given}; compilers in its log: {ran}",
+            hint="have the build use these variables, or set shard_filter: source in the recipe",
+        )
+
+
+class EmptyCacheError(GuardError):
+    """A shard compiled units through the seat, and no cache kept them."""
+
+    def __init__(self, compiled: Iterable[Call]) -> None:
+        known = tuple(compiled)
+        super().__init__(
+            "the shard's cache is empty although units were compiled",
+            [call.unit for call in known],
+            cause=_counted(Counter(call.reason or call.cache for call in known)),
+            hint="run wheelfarm cache doctor",
+        )
+
+
+class TooManyBypassedError(GuardError):
+    """Too many units went past the cache for a handoff to be worth it."""
+
+    def __init__(self, past: Iterable[Call], units: int) -> None:
+        known = tuple(past)
+        super().__init__(
+            f"{len(known)} of {units} units went past the cache",
+            [call.unit for call in known],
+            cause=_counted(Counter(call.reason for call in known)),
+            hint="without a cache there is no handoff: build this package in one job",
+        )
+
+
+class EmptyObjectError(GuardError):
+    """A shard's empty object stands in what was linked, or is about to be."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__(
+            "an empty object of a shard is in the build",
+            names,
+            cause="a cache that is not the seat's has kept it",
+            hint="see which ccache or sccache the build uses, and clear that cache",
+        )
+
+
+class TooFewHitsError(GuardError):
+    """The link job compiled what its shards had compiled."""
+
+    def __init__(self, report: "LinkReport") -> None:
+        asked = len(report.hits) + len(report.misses)
+        super().__init__(
+            f"only {len(report.hits)} of {asked} units of the shards were used",
+            [f"{miss.unit}: {miss.reason}" for miss in report.misses],
+            cause="the link job's compiles differ from the shards'",
+            hint="give all jobs the same sources, toolkit, host compiler and options",
         )
 
 
@@ -86,46 +151,21 @@ def check_shard(
     given, ``log_text`` the build's log, in which the compilers stand that did run, ``expected`` the
     number of the shard's units.
     """
-    known = tuple(calls)
-    compiled = [call for call in known if call.action == "compile"]
     if results or not expected:
         return
+    compiled = [call for call in calls if call.action == "compile"]
     if compiled:
-        reasons = Counter(call.reason or call.cache for call in compiled)
-        told = ", ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
-        raise GuardError(
-            "the shard's cache is empty although units were compiled",
-            [call.unit for call in compiled],
-            cause=told,
-            hint="run wheelfarm cache doctor",
-        )
-    names = ", ".join(
-        f"{name}={variables[name]}"
-        for name in ("PYTORCH_NVCC", "CUDACXX", "CUDA_HOME", "CC", "CXX")
-        if name in variables
-    )
-    ran = sorted(set(_COMPILER.findall(log_text)))
-    raise GuardError(
-        "the shard's cache is empty: the seat was never asked",
-        cause=f"the build was given {names}; compilers in its log: {', '.join(ran) or 'none'}",
-        hint="have the build use these variables, or set shard_filter: source in the recipe",
-    )
+        raise EmptyCacheError(compiled)
+    raise SeatNeverAskedError(variables, log_text)
 
 
 def check_bypassed(calls: Iterable[Call]) -> dict[str, int]:
     """Return how many units went past the cache, by reason; GuardError above the floor."""
     compiled = [call for call in calls if call.action == "compile" and call.cache != "none"]
     past = [call for call in compiled if call.cache in {"bypass", "unsafe hit"}]
-    reasons = Counter(call.reason for call in past)
     if compiled and len(past) / len(compiled) > MOST_BYPASSED:
-        told = "; ".join(f"{count} x {reason}" for reason, count in reasons.most_common())
-        raise GuardError(
-            f"{len(past)} of {len(compiled)} units went past the cache",
-            [call.unit for call in past],
-            cause=told,
-            hint="without a cache there is no handoff: build this package in one job",
-        )
-    return dict(reasons)
+        raise TooManyBypassedError(past, len(compiled))
+    return dict(Counter(call.reason for call in past))
 
 
 def unseen_objects(build: Path, calls: Iterable[Call], root: Path) -> tuple[str, ...]:
@@ -156,12 +196,7 @@ def check_no_stubs(folder: Path) -> None:
     """Raise GuardError where an empty object stands in what was linked or is to be."""
     stubs = stubs_in(folder)
     if stubs:
-        raise GuardError(
-            "an empty object of a shard is in the build",
-            [str(path.relative_to(folder)) for path in stubs],
-            cause="a cache that is not the seat's has kept it",
-            hint="see which ccache or sccache the build uses, and clear that cache",
-        )
+        raise EmptyObjectError(str(path.relative_to(folder)) for path in stubs)
 
 
 def judge_link(
@@ -210,13 +245,11 @@ def judge_link(
 def check_link(report: LinkReport) -> None:
     """Raise GuardError where the link job compiled what its shards had compiled."""
     if report.rate < LEAST_HITS:
-        asked = len(report.hits) + len(report.misses)
-        raise GuardError(
-            f"only {len(report.hits)} of {asked} units of the shards were used",
-            [f"{miss.unit}: {miss.reason}" for miss in report.misses],
-            cause="the link job's compiles differ from the shards'",
-            hint="give all jobs the same sources, toolkit, host compiler and options",
-        )
+        raise TooFewHitsError(report)
+
+
+def _counted(reasons: Mapping[str, int]) -> str:
+    return "; ".join(f"{count} x {reason}" for reason, count in sorted(reasons.items()))
 
 
 def _why(call: Call, shard: UnitInputs | None, own: UnitInputs | None) -> str:
@@ -232,6 +265,8 @@ def _why(call: Call, shard: UnitInputs | None, own: UnitInputs | None) -> str:
 def _has_mark(path: Path) -> bool:
     if path.stat().st_size < len(STUB_MARK):
         return False
-    with path.open("rb") as stream:
-        with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return data.find(STUB_MARK) >= 0
+    with (
+        path.open("rb") as stream,
+        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
+        return data.find(STUB_MARK) >= 0

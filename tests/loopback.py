@@ -5,6 +5,7 @@ import email.utils
 import hashlib
 import http.server
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -120,10 +121,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def serving(folder: Path) -> Iterator[Loopback]:
+def serving(folder: Path, tls: ssl.SSLContext | None = None) -> Iterator[Loopback]:
     """Serve a folder on a free port of loopback until the block ends."""
     server = Server(("127.0.0.1", 0), Handler)
-    loopback = Loopback(folder, f"http://127.0.0.1:{server.server_address[1]}/")
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    scheme = "http" if tls is None else "https"
+    loopback = Loopback(folder, f"{scheme}://127.0.0.1:{server.server_address[1]}/")
     server.loopback = loopback
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,0 +1,34 @@
+"""The one door to the network: one client with retries, size limits and hash checks.
+
+Absent (404, 410) is not failed: the first is ``NotFoundError``, the second ``UnreachableError``.
+"""
+
+from wheelfarm.http.cache import Cache, default_folder
+from wheelfarm.http.client import MAX_PAGE, Client, Response
+from wheelfarm.http.download import MAX_FILE, Progress
+from wheelfarm.http.errors import (
+    HashMismatchError,
+    NotFoundError,
+    OfflineError,
+    RefusedError,
+    TooLargeError,
+    UnreachableError,
+    redacted,
+)
+
+__all__ = [
+    "MAX_FILE",
+    "MAX_PAGE",
+    "Cache",
+    "Client",
+    "HashMismatchError",
+    "NotFoundError",
+    "OfflineError",
+    "Progress",
+    "RefusedError",
+    "Response",
+    "TooLargeError",
+    "UnreachableError",
+    "default_folder",
+    "redacted",
+]

@@ -1,0 +1,361 @@
+"""The client: retries with back-off, redirects without secrets, limits, a cache, downloads."""
+
+import email.utils
+import http.client
+import logging
+import random
+import socket
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from wheelfarm import __version__
+from wheelfarm.http.cache import Cache, Cached
+from wheelfarm.http.connection import Pool, proxy_for, proxy_headers, request_target
+from wheelfarm.http.credentials import authorization
+from wheelfarm.http.download import MAX_FILE, Part, Progress
+from wheelfarm.http.errors import (
+    HashMismatchError,
+    NotFoundError,
+    OfflineError,
+    RefusedError,
+    TooLargeError,
+    UnreachableError,
+    redacted,
+)
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+_CHUNK = 1 << 20
+_ABSENT = frozenset({404, 410})
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MAX_REDIRECTS = 10
+_LONGEST_WAIT = 30.0
+_NOT_MODIFIED = 304
+_PARTIAL = 206
+_BAD_RANGE = 416
+#: The largest page that is read into memory (bytes, unpacked).
+MAX_PAGE = 256 << 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Response:
+    """An answer: final address (after redirects), status, headers with lower-case names, body."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Client:
+    """An HTTP client.
+
+    ``timeout`` (seconds) holds for each wait for bytes; ``attempts`` and ``pause`` (seconds,
+    doubled each time) are for tests. With ``cache`` pages are kept and only asked whether they
+    changed; with ``offline`` nothing is asked at all.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout: float = 30,
+        attempts: int = 4,
+        pause: float = 0.5,
+        cache: Cache | None = None,
+        offline: bool = False,
+    ) -> None:
+        self.timeout = timeout
+        self.attempts = attempts
+        self.pause = pause
+        self.cache = cache
+        self.offline = offline
+        self._pool = Pool(timeout)
+
+    def get(self, url: str, *, accept: str = "*/*", limit: int = MAX_PAGE) -> Response:
+        """Return what stands at ``url``.
+
+        Raises NotFoundError for 404 and 410, RefusedError for other refusals, UnreachableError
+        where the server cannot be read after all attempts, TooLargeError for more than ``limit``
+        bytes, OfflineError where we are offline and the page is not in the cache.
+        """
+        cached = None if self.cache is None else self.cache.get(url, accept)
+        if self.offline:
+            if cached is None:
+                raise OfflineError(url)
+            return _response_of(cached)
+        return self._retried(url, lambda: self._get_once(url, accept, limit, cached))
+
+    def json(self, url: str) -> Any:
+        """Return the JSON value that stands at ``url``."""
+        from wheelfarm.reading import parse_json
+
+        return parse_json(self.get(url, accept="application/json").body, redacted(url))
+
+    def head(self, url: str) -> Response:
+        """Return an answer's headers without its body."""
+        return self._retried(url, lambda: self._head_once(url))
+
+    def download(
+        self,
+        url: str,
+        path: Path,
+        *,
+        sha256: str | None = None,
+        progress: Progress | None = None,
+        limit: int = MAX_FILE,
+    ) -> str:
+        """Write what stands at ``url`` to ``path``, whole or not at all; return its SHA-256.
+
+        What has come is kept beside ``path`` when the connection breaks, and gone on with in the
+        next attempt or run. Raises HashMismatchError where it is not ``sha256``.
+        """
+        if self.offline:
+            raise OfflineError(url)
+        part = Part.open(url, path)
+        resumed = False
+        try:
+            self._retried(url, lambda: self._download_once(part, progress, limit))
+            resumed = part.resumed
+            return part.finish(path, sha256)
+        except HashMismatchError:
+            if not resumed:
+                raise
+        finally:
+            part.leave()
+        # The first half came from another run and may be of another file: once more, from nothing.
+        return self.download(url, path, sha256=sha256, progress=progress, limit=limit)
+
+    def close(self) -> None:
+        """Close the connections that are kept open."""
+        self._pool.close()
+
+    def _get_once(self, url: str, accept: str, limit: int, cached: Cached | None) -> Response:
+        headers = {"Accept": accept, "Accept-Encoding": "gzip"}
+        if cached is not None:
+            headers |= _conditions(cached)
+        with self._answer("GET", url, headers) as (final, answer):
+            if answer.status == _NOT_MODIFIED and cached is not None:
+                return _response_of(cached)
+            fields = _fields(answer)
+            _check_status(url, answer.status, fields, {200})
+            body = _unpacked(url, _stream(answer, fields), fields, limit)
+        if self.cache is not None and ("etag" in fields or "last-modified" in fields):
+            self.cache.put(url, accept, final, fields, body)
+        return Response(url=final, status=200, headers=fields, body=body)
+
+    def _head_once(self, url: str) -> Response:
+        with self._answer("HEAD", url, {"Accept-Encoding": "identity"}) as (final, answer):
+            fields = _fields(answer)
+            _check_status(url, answer.status, fields, {200})
+            return Response(url=final, status=answer.status, headers=fields, body=b"")
+
+    def _download_once(self, part: Part, progress: Progress | None, limit: int) -> None:
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity", **part.request_headers()}
+        with self._answer("GET", part.url, headers) as (_, answer):
+            fields = _fields(answer)
+            if answer.status == _BAD_RANGE or (answer.status == _PARTIAL and not part.fits(fields)):
+                part.restart()
+                message = "the server no longer has the rest of the file"
+                raise _TryAgainError(message)
+            _check_status(part.url, answer.status, fields, {200, _PARTIAL})
+            total = part.begin(answer.status, fields)
+            if total is not None and total > limit:
+                raise TooLargeError(part.url, limit)
+            for chunk in _stream(answer, fields):
+                part.write(chunk, limit)
+                if progress is not None:
+                    progress(part.done, total)
+
+    @contextmanager
+    def _answer(
+        self, method: str, url: str, headers: Mapping[str, str]
+    ) -> Iterator[tuple[str, http.client.HTTPResponse]]:
+        """Yield the final address and its answer; the connection is kept if it was read whole."""
+        asked = urlsplit(url)
+        current = asked
+        for _ in range(_MAX_REDIRECTS + 1):
+            connection, answer = self._send(method, current, asked, headers)
+            if answer.status not in _REDIRECTS or not answer.getheader("Location"):
+                break
+            answer.read(_CHUNK)
+            self._release(current, connection, answer)
+            current = _redirected(current, answer.getheader("Location", ""))
+        else:
+            raise UnreachableError(url, f"it redirects more than {_MAX_REDIRECTS} times")
+        try:
+            yield current._replace(netloc=current.netloc.rpartition("@")[2]).geturl(), answer
+        except NotFoundError:
+            answer.read(_CHUNK)
+            self._release(current, connection, answer)
+            raise
+        except BaseException:
+            connection.close()
+            raise
+        self._release(current, connection, answer)
+
+    def _send(
+        self, method: str, parts: SplitResult, asked: SplitResult, headers: Mapping[str, str]
+    ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
+        """Send a request; one on a kept connection that the server had closed is sent anew."""
+        proxy = proxy_for(parts)
+        own = {"User-Agent": f"wheelfarm/{__version__}", **headers}
+        login = authorization(parts, asked)
+        if login is not None:
+            own["Authorization"] = login
+        if proxy is not None and parts.scheme == "http":
+            own |= proxy_headers(proxy)
+            own["Host"] = parts.netloc.rpartition("@")[2]
+        while True:
+            connection, used = self._pool.take(parts)
+            try:
+                connection.request(method, request_target(parts, proxy), headers=own)
+                return connection, connection.getresponse()
+            except (http.client.RemoteDisconnected, ConnectionError, BrokenPipeError):
+                connection.close()
+                if not used:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+
+    def _release(
+        self,
+        parts: SplitResult,
+        connection: http.client.HTTPConnection,
+        answer: http.client.HTTPResponse,
+    ) -> None:
+        if answer.length == 0:
+            answer.read()
+        if answer.isclosed() and not answer.will_close:
+            self._pool.give(parts, connection)
+        else:
+            connection.close()
+
+    def _retried(self, url: str, once: Callable[[], T]) -> T:
+        if not url.startswith(("http://", "https://")):
+            raise UnreachableError(url, "it is no http or https address")
+        why, wait = "no attempt was made", 0.0
+        for attempt in range(self.attempts):
+            if attempt:
+                backoff = self.pause * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)  # noqa: S311
+                time.sleep(max(wait, backoff))
+                logger.info("trying %s again: %s", redacted(url), why)
+            try:
+                return once()
+            except _TryAgainError as error:
+                why, wait = str(error), error.wait
+            except (http.client.HTTPException, OSError, zlib.error) as error:
+                why, wait = _reason(url, error), 0.0
+        raise UnreachableError(url, f"{why} ({self.attempts} attempts)")
+
+
+class _TryAgainError(Exception):
+    """An answer that may be better later; ``wait`` (seconds) where the server said when."""
+
+    def __init__(self, why: str, wait: float = 0.0) -> None:
+        super().__init__(why)
+        self.wait = wait
+
+
+def _reason(url: str, error: Exception) -> str:
+    """Return why a connection failed; raises where another attempt would fail the same."""
+    import ssl
+
+    if isinstance(error, ssl.SSLCertVerificationError):
+        raise UnreachableError(
+            url,
+            f"its certificate is not trusted: {error.verify_message}",
+            hint="name your organisation's certificates with SSL_CERT_FILE",
+        ) from error
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    if isinstance(error, socket.gaierror):
+        return f"its host name is not known ({error.strerror})"
+    if isinstance(error, http.client.IncompleteRead):
+        return "the answer was cut short"
+    return str(error) or type(error).__name__
+
+
+def _check_status(url: str, status: int, fields: Mapping[str, str], good: set[int]) -> None:
+    if status in good:
+        return
+    if status in _ABSENT:
+        raise NotFoundError(url, status)
+    if status not in _TRY_AGAIN:
+        raise RefusedError(url, status)
+    why = f"HTTP {status}"
+    raise _TryAgainError(why, seconds_until(fields.get("retry-after", "")))
+
+
+def _fields(answer: http.client.HTTPResponse) -> dict[str, str]:
+    return {name.lower(): value for name, value in answer.getheaders()}
+
+
+def _stream(answer: http.client.HTTPResponse, fields: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield an answer's bytes; one that ends before its announced length is cut short.
+
+    ``HTTPResponse.read(n)`` returns what there is and says nothing, so we count.
+    """
+    announced = fields.get("content-length", "")
+    done = 0
+    while chunk := answer.read(_CHUNK):
+        done += len(chunk)
+        yield chunk
+    if announced.isdigit() and done != int(announced):
+        message = f"the answer was cut short ({done} of {announced} bytes)"
+        raise _TryAgainError(message)
+
+
+def _unpacked(url: str, chunks: Iterator[bytes], fields: Mapping[str, str], limit: int) -> bytes:
+    packed = fields.get("content-encoding", "").lower() in {"gzip", "x-gzip"}
+    unpacker = zlib.decompressobj(wbits=31) if packed else None
+    body = bytearray()
+    for chunk in chunks:
+        body += chunk if unpacker is None else unpacker.decompress(chunk, limit + 1 - len(body))
+        if len(body) > limit:
+            raise TooLargeError(url, limit)
+    if unpacker is not None and not unpacker.eof:
+        message = "the answer was cut short (its gzip stream has no end)"
+        raise _TryAgainError(message)
+    return bytes(body)
+
+
+def _redirected(current: SplitResult, location: str) -> SplitResult:
+    target = urlsplit(urljoin(current.geturl(), location))
+    if target.scheme not in {"http", "https"}:
+        raise UnreachableError(current.geturl(), f"it redirects to {target.scheme!r}")
+    if current.scheme == "https" and target.scheme == "http":
+        raise UnreachableError(current.geturl(), "it redirects from https to plain http")
+    return target
+
+
+def _conditions(cached: Cached) -> dict[str, str]:
+    if "etag" in cached.headers:
+        return {"If-None-Match": cached.headers["etag"]}
+    if "last-modified" in cached.headers:
+        return {"If-Modified-Since": cached.headers["last-modified"]}
+    return {}
+
+
+def _response_of(cached: Cached) -> Response:
+    return Response(url=cached.url, status=200, headers=cached.headers, body=cached.body)
+
+
+def seconds_until(retry_after: str) -> float:
+    """Return how long a Retry-After header asks to wait (seconds, at most half a minute)."""
+    if retry_after.isdigit():
+        return min(float(retry_after), _LONGEST_WAIT)
+    try:
+        moment = email.utils.parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    return max(0.0, min(moment.timestamp() - time.time(), _LONGEST_WAIT))

@@ -1,0 +1,157 @@
+"""Which points of the grid a package may have: each accepted, or refused with the first reason."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from wheelfarm.grid.archs import check_archs, recipe_archs
+from wheelfarm.grid.model import GridDecision, Point
+from wheelfarm.grid.rows import Row
+from wheelfarm.model.arch import ArchList
+from wheelfarm.model.platform import Platform
+from wheelfarm.model.python import PythonTag
+from wheelfarm.model.versions import Minor
+from wheelfarm.recipes.model import BuildMatrix, Combination, FarmPolicy, Recipe
+from wheelfarm.upstream.model import UpstreamFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A point that a wheel can be built for, its row and its architectures."""
+
+    point: Point
+    row: Row
+    archs: ArchList
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PointRules:
+    """The rules of one package: small functions that return a reason, or nothing."""
+
+    recipe: Recipe
+    policy: FarmPolicy
+    facts: UpstreamFacts
+
+    matrix: BuildMatrix
+    """The recipe's build matrix; an empty one narrows nothing."""
+
+    def combination(self, row: Row) -> Combination | None:
+        """Return the build matrix's row for a row of the grid."""
+        for entry in self.matrix.combinations:
+            if entry.cuda == row.cuda and entry.torch == row.minor:
+                return entry
+        return None
+
+    def row_reason(self, row: Row) -> str:
+        """Return why a whole row is refused."""
+        floors = (("recipe", self.recipe.min_pytorch), ("farm", self.policy.min_pytorch))
+        for whose, floor in floors:
+            if floor is not None and row.minor < floor:
+                return f"the {whose}'s min_pytorch is {floor}"
+        if self.matrix.combinations and self.combination(row) is None:
+            return f"the recipe's build_matrix has no CUDA {row.cuda} with torch {row.minor}"
+        if self.recipe.torch_axis == "stable_abi":
+            floor = self.recipe.from_torch
+            if floor is not None and row.minor < floor:
+                return f"the package needs the stable ABI of torch {floor}"
+        return ""
+
+    def platform_reason(self, platform: Platform) -> str:
+        """Return why a platform is refused."""
+        if self.matrix.platforms and platform not in self.matrix.platforms:
+            return f"the recipe's build_matrix leaves out {platform}"
+        return ""
+
+    def python_reason(self, python: PythonTag, entry: Combination | None) -> str:
+        """Return why a Python is refused in a row."""
+        if python.version is not None and python.version < self.policy.python_min:
+            return f"the farm's python_min is {self.policy.python_min}"
+        if python.free_threaded and not self.policy.free_threaded:
+            return "the farm builds no free-threaded Pythons"
+        for listed in (self.matrix.python_versions, () if entry is None else entry.pythons):
+            if listed and python not in listed:
+                return f"the recipe's build_matrix leaves out Python {python.dotted}"
+        floor = self.recipe.from_python
+        if floor is not None and python.version is not None and python.version < floor:
+            return f"the package's abi3 floor is Python {floor}"
+        return ""
+
+    def archs(self, row: Row, platform: Platform) -> "tuple[ArchList | None, str]":
+        """Return the architectures of a row on a platform, or why it has none that can be built."""
+        common = row.policy_archs.get(platform)
+        if common is None:
+            return None, f"the farm builds no CUDA {row.cuda} on {platform} (no architectures)"
+        axis = self.recipe.torch_axis
+        own = recipe_archs(self.recipe, row.cuda, row.minor, platform)
+        if own is None:
+            return common.archs, common.why_not_free if axis == "free" else common.why_not
+        return own, check_archs(own, self.facts, row.cuda, row.minor, axis)
+
+
+def points_of(
+    rules: PointRules, rows: tuple[Row, ...]
+) -> "tuple[list[Accepted], list[GridDecision]]":
+    """Return a package's accepted points, and the decisions of all refused ones."""
+    accepted: list[Accepted] = []
+    refused: list[GridDecision] = []
+    for row in rows:
+        entry = rules.combination(row)
+        named = None if entry is None else entry.release
+        chosen = row if named is None else row.with_release(named)
+        why = rules.row_reason(row)
+        if chosen is None:
+            why = why or f"PyTorch published no torch {named} for {row.accelerator}"
+            chosen = row
+        for found in _row_points(rules, chosen, entry, why):
+            if isinstance(found, Accepted):
+                accepted.append(found)
+            else:
+                refused.append(found)
+    refused += _unknown_rows(rules, rows)
+    return accepted, refused
+
+
+def _row_points(
+    rules: PointRules, row: Row, entry: Combination | None, why_row: str
+) -> "Iterator[Accepted | GridDecision]":
+    release = row.release
+    pythons = [(python, rules.python_reason(python, entry)) for python in row.pythons]
+    for platform in rules.policy.platforms:
+        why_platform = why_row or rules.platform_reason(platform)
+        archs, why_archs = (None, "") if why_platform else rules.archs(row, platform)
+        for python, why_python in pythons:
+            point = Point(row.accelerator, release.torch, python, platform)
+            # A phantom is said before an architecture: nothing that a maintainer edits helps.
+            phantom = row.phantoms.get((python, platform), "")
+            reason = why_platform or why_python or phantom or why_archs
+            if reason or archs is None:
+                yield GridDecision(point, "refused", reason)
+            else:
+                yield Accepted(point, row, archs)
+
+
+def _unknown_rows(rules: PointRules, rows: tuple[Row, ...]) -> list[GridDecision]:
+    """Return decisions of the build matrix's rows that the grid does not have at all."""
+    known = {(row.cuda, row.minor) for row in rows}
+    found = []
+    for entry in rules.matrix.combinations:
+        if (entry.cuda, entry.torch) in known:
+            continue
+        if entry.cuda not in rules.policy.supported_cudas:
+            reason = f"the farm does not build CUDA {entry.cuda}"
+        else:
+            reason = f"PyTorch published no torch {entry.torch} for CUDA {entry.cuda}"
+        found += [GridDecision(point, "refused", reason) for point in _named_points(rules, entry)]
+    return found
+
+
+def _named_points(rules: PointRules, entry: Combination) -> Iterator[Point]:
+    from wheelfarm.model.accelerator import Accelerator  # noqa: PLC0415 - rarely reached
+
+    torch = entry.release or Version(str(entry.torch))
+    lowest = PythonTag("exact", Minor(rules.policy.python_min.major, rules.policy.python_min.minor))
+    pythons = entry.pythons or rules.matrix.python_versions or (lowest,)
+    for platform in rules.matrix.platforms or rules.policy.platforms:
+        for python in pythons:
+            yield Point(Accelerator.cuda(entry.cuda), torch, python, platform)

@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from wheelfarm.grid.model import PackageGrid
     from wheelfarm.recipes.model import Farm, Recipe
+    from wheelfarm.upstream.model import UpstreamFacts
 
 
 def add_farm_option(parser: argparse.ArgumentParser) -> None:
@@ -44,3 +46,25 @@ def chosen_recipes(farm: "Farm", names: list[str]) -> "tuple[Recipe, ...]":
             raise BadInputError(message, hint=f"did you mean {near[0]!r}?" if near else "")
         chosen[recipe.package] = recipe
     return tuple(chosen.values())
+
+
+def facts_of(farm: "Farm") -> "UpstreamFacts":
+    """Return the upstream facts that a farm plans with: its own file's, else wheelfarm's."""
+    from wheelfarm.upstream.facts import committed_facts, load_facts
+
+    if farm.policy.upstream:
+        return load_facts(farm.root / farm.policy.upstream)
+    return committed_facts()
+
+
+def grids_of(farm: "Farm", recipes: "tuple[Recipe, ...]") -> "tuple[PackageGrid, ...]":
+    """Return the grid of some of a farm's recipes; versions come from the lock where need be."""
+    from wheelfarm.grid.build import make_grid
+    from wheelfarm.recipes.lock import load_lock
+
+    versions = {}
+    if any(recipe.version is None for recipe in recipes):
+        lock = load_lock(farm)
+        found = {recipe.package: lock.version_of(recipe) for recipe in recipes}
+        versions = {name: version for name, version in found.items() if version is not None}
+    return make_grid(recipes, farm.policy, facts_of(farm), versions)

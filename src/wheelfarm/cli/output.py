@@ -13,6 +13,21 @@ def print_json(schema: str, document: Mapping[str, Any]) -> None:
     sys.stdout.write("\n")
 
 
+def print_json_rows(
+    schema: str,
+    document: Mapping[str, Any],
+    rows: Mapping[str, Iterable[Mapping[str, Any]]],
+) -> None:
+    """Print one document whose long lists (``rows``) stand one entry a line, written fast."""
+    encode = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": ")).encode
+    head = encode({"schema": schema, **document})[:-1]
+    parts = []
+    for key, items in rows.items():
+        lines = ",\n".join(map(encode, items))
+        parts.append(f"{encode(key)}: [\n{lines}\n]")
+    sys.stdout.write(",\n".join([head, *parts]) + "}\n")
+
+
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print columns under a header, each as wide as its widest entry."""
     lines = [tuple(header), *(tuple(map(clean, row)) for row in rows)]

@@ -2,9 +2,10 @@
 
 import difflib
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from wheelfarm.errors import BadInputError
-from wheelfarm.grid.model import GridCell, GridDecision, PackageGrid
+from wheelfarm.grid.model import GridCell, GridDecision, PackageGrid, Point
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.cell import CellId, JobId, cell_name
 from wheelfarm.model.platform import Platform
@@ -12,45 +13,64 @@ from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.plan.model import Filters
 
+#: One filter on points: what it is called, the words given, a point's word, a word's spelling.
+_Dimension = tuple[str, tuple[str, ...], Callable[[Point], str], Callable[[str], str]]
+
 _SHOWN = 20
 
 
-def narrowed(grids: tuple[PackageGrid, ...], filters: Filters) -> tuple[GridCell, ...]:
-    """Return the cells that pass every filter.
+def narrowed(
+    grids: tuple[PackageGrid, ...], filters: Filters
+) -> tuple[tuple[GridCell, ...], tuple[PackageGrid, ...]]:
+    """Return the cells that pass every filter, and the grids with the decisions that do.
 
-    Raises BadInputError, with the known values, for a filter that matches nothing, and where all
-    filters together leave no cell.
+    A cell passes where one of the points that it serves does. Raises BadInputError, with the known
+    values, for a filter that matches nothing, and where all together leave no cell.
     """
-    cells = tuple(cell for grid in grids for cell in grid.cells)
-    if filters.only:
-        return tuple(_only(text, grids, cells) for text in dict.fromkeys(filters.only))
-    rules: list[Callable[[GridCell], bool]] = []
     if filters.packages:
-        names = _chosen(
-            "package", filters.packages, [grid.recipe.package for grid in grids], cell_name
-        )
-        rules.append(lambda cell: cell.identifier.package in names)
-    if filters.cudas:
-        lines = {str(cell.identifier.accelerator) for cell in cells}
-        chosen = _chosen("CUDA", filters.cudas, lines, _cuda)
-        rules.append(lambda cell: str(cell.identifier.accelerator) in chosen)
-    if filters.torches:
-        minors = {str(point.minor) for cell in cells for point in cell.serves}
-        torches = _chosen("torch", filters.torches, minors, str)
-        rules.append(lambda cell: any(str(point.minor) in torches for point in cell.serves))
-    if filters.pythons:
-        tags = {str(point.python) for cell in cells for point in cell.serves}
-        pythons = _chosen("Python", filters.pythons, tags, _python)
-        rules.append(lambda cell: any(str(point.python) in pythons for point in cell.serves))
-    if filters.platforms:
-        known = {str(cell.identifier.platform) for cell in cells}
-        platforms = _chosen("platform", filters.platforms, known, _platform)
-        rules.append(lambda cell: str(cell.identifier.platform) in platforms)
-    found = tuple(cell for cell in cells if all(rule(cell) for rule in rules))
-    if rules and not found:
+        known = [grid.recipe.package for grid in grids]
+        names = _chosen("package", filters.packages, known, cell_name)
+        grids = tuple(grid for grid in grids if grid.recipe.package in names)
+    if filters.only:
+        cells = tuple(_only(text, grids) for text in dict.fromkeys(filters.only))
+        return cells, tuple(_without_others(grid, cells) for grid in grids)
+    rules = _point_rules(grids, filters)
+    if not rules:
+        return tuple(cell for grid in grids for cell in grid.cells), grids
+
+    def passes(point: Point) -> bool:
+        return all(rule(point) for rule in rules)
+
+    found = tuple(cell for grid in grids for cell in grid.cells if any(map(passes, cell.serves)))
+    if not found:
         message = "each filter matches something, but no cell matches all of them"
         raise BadInputError(message, hint="`wheelfarm grid PACKAGE --explain` shows every cell")
-    return found
+    return found, tuple(
+        replace(grid, decisions=tuple(item for item in grid.decisions if passes(item.point)))
+        for grid in grids
+    )
+
+
+def _point_rules(grids: tuple[PackageGrid, ...], filters: Filters) -> list[Callable[[Point], bool]]:
+    dimensions: tuple[_Dimension, ...] = (
+        ("CUDA", filters.cudas, lambda point: str(point.accelerator), _cuda),
+        ("torch", filters.torches, lambda point: str(point.minor), str),
+        ("Python", filters.pythons, lambda point: str(point.python), _python),
+        ("platform", filters.platforms, lambda point: str(point.platform), _platform),
+    )
+    rules: list[Callable[[Point], bool]] = []
+    for what, given, word_of, spelling in dimensions:
+        if given:
+            known = {
+                word_of(point) for grid in grids for cell in grid.cells for point in cell.serves
+            }
+            chosen = _chosen(what, given, known, spelling)
+            rules.append(_rule(chosen, word_of))
+    return rules
+
+
+def _rule(chosen: frozenset[str], word_of: Callable[[Point], str]) -> Callable[[Point], bool]:
+    return lambda point: word_of(point) in chosen
 
 
 def _chosen(
@@ -83,36 +103,39 @@ def _cuda(text: str) -> str:
 
 
 def _python(text: str) -> str:
-    return str(
-        PythonTag.parse(text) if text.startswith(("cp", "py")) else PythonTag.of_version(text)
-    )
+    known = PythonTag.parse if text.startswith("cp") else PythonTag.of_version
+    return str(known(text))
 
 
 def _platform(text: str) -> str:
     return str(Platform.parse(text))
 
 
-def _only(text: str, grids: tuple[PackageGrid, ...], cells: tuple[GridCell, ...]) -> GridCell:
+def _without_others(grid: PackageGrid, cells: tuple[GridCell, ...]) -> PackageGrid:
+    chosen = {cell.identifier for cell in cells}
+    return replace(grid, decisions=tuple(item for item in grid.decisions if item.cell in chosen))
+
+
+def _only(text: str, grids: tuple[PackageGrid, ...]) -> GridCell:
     """Return the cell that a cell's or job's identifier names."""
     identifier = JobId.parse(text).cell
-    for cell in cells:
-        if cell.identifier == identifier:
-            return cell
     grid = next((item for item in grids if item.recipe.package == identifier.package), None)
     if grid is None:
         what, names = "package", [item.recipe.package for item in grids]
         raise _unknown(what, identifier.package, names)
+    for cell in grid.cells:
+        if cell.identifier == identifier:
+            return cell
     if grid.version != identifier.version:
         message = f"{text} is of version {identifier.version}; the farm builds {grid.version}"
         raise BadInputError(message)
     decision = _decision_of(identifier, grid)
+    hint = f"`wheelfarm grid {identifier.package} --explain` shows every cell"
     if decision is None:
         message = f"{text} is outside the grid"
-        raise BadInputError(
-            message, hint=f"`wheelfarm grid {identifier.package} --explain` shows every cell"
-        )
+        raise BadInputError(message, hint=hint)
     message = f"{text} is no cell of the grid: {decision.reason}"
-    raise BadInputError(message)
+    raise BadInputError(message, hint=hint)
 
 
 def _decision_of(identifier: CellId, grid: PackageGrid) -> GridDecision | None:

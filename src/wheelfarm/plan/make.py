@@ -26,7 +26,8 @@ def make_plan(
     view = StoreView(wheels)
     planned: list[PlannedCell] = []
     existing: list[Existing] = []
-    for cell in narrowed(grids, request.filters):
+    cells, grids = narrowed(grids, request.filters)
+    for cell in cells:
         serving = view.serving(cell)
         if serving and not request.rebuild_reason:
             existing.append(Existing(cell.identifier, serving[0]))

@@ -1,0 +1,145 @@
+"""``wheelfarm plan``: the jobs that are missing, in batches; never a build."""
+
+import argparse
+import gc
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wheelfarm.cli.farm_option import add_farm_option, farm_of, grids_of
+from wheelfarm.cli.output import clean, print_json_rows, print_table
+
+if TYPE_CHECKING:
+    from wheelfarm.plan.model import Plan, PlanRequest
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments."""
+    add_farm_option(parser)
+    group = parser.add_argument_group("filters (each may be given several times)")
+    group.add_argument("--package", action="append", default=[], metavar="NAME")
+    group.add_argument("--cuda", action="append", default=[], metavar="12.8")
+    group.add_argument("--torch", action="append", default=[], metavar="2.9")
+    group.add_argument("--python", action="append", default=[], metavar="3.11")
+    group.add_argument("--platform", action="append", default=[], metavar="linux_x86_64")
+    group.add_argument("--only", action="append", default=[], metavar="CELL")
+    parser.add_argument(
+        "--store", help="where the wheels are (default: the policy's store); it must be readable"
+    )
+    parser.add_argument(
+        "--have", type=Path, metavar="FILE", help="a list of wheel file names in the store's place"
+    )
+    parser.add_argument(
+        "--rebuild", action="store_true", help="plan cells that exist too, with the next build tag"
+    )
+    parser.add_argument("--reason", default="", help="why wheels that exist are built again")
+    parser.add_argument("--budget-minutes", type=float, help="plan no more than this costs")
+    parser.add_argument("--explain", action="store_true", help="show every candidate's decision")
+    parser.add_argument(
+        "--github-matrix", action="store_true", help="print the matrices of every batch as JSON"
+    )
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the plan."""
+    from wheelfarm.cli.plan_store import stored_wheels
+    from wheelfarm.plan.make import make_plan
+
+    # Tens of thousands of small values live until the end: collecting them in between only costs.
+    gc.disable()
+    request = _request(arguments)
+    farm = farm_of(arguments)
+    wheels, source = stored_wheels(farm, arguments.store, arguments.have)
+    grids = grids_of(farm, tuple(farm.recipes.values()))
+    plan = make_plan(grids, wheels, farm.policy.defaults, request)
+    if arguments.github_matrix:
+        _print_matrices(plan)
+    elif arguments.json:
+        _print_json(plan, source, explain=arguments.explain)
+    else:
+        _print_tables(plan, source, explain=arguments.explain)
+    return 0
+
+
+def _request(arguments: argparse.Namespace) -> "PlanRequest":
+    from wheelfarm.errors import UsageError
+    from wheelfarm.plan.model import Filters, PlanRequest
+
+    if arguments.rebuild != bool(arguments.reason.strip()):
+        message = "--rebuild and --reason TEXT go together"
+        raise UsageError(message)
+    if arguments.budget_minutes is not None and not arguments.budget_minutes > 0:
+        message = "--budget-minutes must be positive"
+        raise UsageError(message)
+    return PlanRequest(
+        filters=Filters(
+            packages=tuple(arguments.package),
+            cudas=tuple(arguments.cuda),
+            torches=tuple(arguments.torch),
+            pythons=tuple(arguments.python),
+            platforms=tuple(arguments.platform),
+            only=tuple(arguments.only),
+        ),
+        rebuild_reason=arguments.reason.strip(),
+        budget_minutes=arguments.budget_minutes,
+    )
+
+
+def _print_json(plan: "Plan", source: str, *, explain: bool) -> None:
+    from wheelfarm.plan import render
+
+    rows = {
+        "jobs": render.job_rows(plan),
+        "existing": render.existing_rows(plan),
+        "refused": render.refused_rows(plan),
+    }
+    if explain:
+        rows["decisions"] = render.decision_rows(plan)
+    print_json_rows("wheelfarm.plan/1", {"store": source, **render.summary(plan)}, rows)
+
+
+def _print_matrices(plan: "Plan") -> None:
+    from wheelfarm.plan.render import github_batches
+
+    json.dump({"batches": github_batches(plan)}, sys.stdout, separators=(",", ":"))
+    sys.stdout.write("\n")
+
+
+def _print_tables(plan: "Plan", source: str, *, explain: bool) -> None:
+    from wheelfarm.plan import render
+
+    counts: Counter[str] = Counter()
+    cells: Counter[str] = Counter()
+    minutes: Counter[str] = Counter()
+    for cell in plan.cells:
+        package = cell.cell.identifier.package
+        cells[package] += 1
+        counts[package] += len(cell.jobs)
+        minutes[package] += cell.cost_minutes  # type: ignore[assignment] # a sum of minutes
+    existing = Counter(item.cell.package for item in plan.existing)
+    names = [grid.recipe.package for grid in plan.grids]
+    rows = [
+        (
+            name,
+            str(cells[name]),
+            str(counts[name]),
+            f"{minutes[name]:.0f}",
+            str(existing[name]),
+        )
+        for name in names
+        if cells[name] or existing[name]
+    ]
+    print_table(("package", "cells", "jobs", "minutes", "exist"), rows)
+    short = render.summary(plan)
+    print(
+        f"\n{short['cells']} cells, {short['job_count']} jobs in {short['batch_count']} batches, "
+        f"{short['cost_minutes']:.0f} minutes; store: {clean(source)}\n"
+    )
+    for reason, count in Counter(plan.totals()).most_common():
+        print(f"{count:7}  {clean(reason)}")
+    if explain:
+        print()
+        lines = [(row["cell"], row["outcome"], row["reason"]) for row in render.decision_rows(plan)]
+        print_table(("candidate", "decision", "why"), lines)

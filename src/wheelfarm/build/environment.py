@@ -6,6 +6,7 @@ in it hold absolute paths, and believed only when its record was written last.
 
 import logging
 import os
+import platform as machine
 import sys
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,8 +21,10 @@ from wheelfarm.build.workspace import Workspace, require_space
 from wheelfarm.errors import BuildError, CouldNotLookError
 from wheelfarm.facts.installed_torch import InstalledTorch, read_installed_torch
 from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.platform import PLATFORMS
 from wheelfarm.model.python import PythonTag
 from wheelfarm.run import ProgramFailedError, run
+from wheelfarm.upstream.facts import committed_facts
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,11 @@ BASE_REQUIREMENTS = ("setuptools", "wheel", "ninja", "packaging", "numpy")
 #: The parts of CUDA's toolkit that compile and link an extension; torch itself brings the others.
 #: nvidia-cuda-nvcc requires its parts without versions, the extras of cuda-toolkit pin every one.
 TOOLKIT_PARTS = ("nvcc", "nvvm", "crt", "cccl", "cudart")
+#: The parts that torch's own requirements bring, so that naming them needs no other environment.
+_TORCH_PARTS = frozenset(
+    {"cublas", "cudart", "cufft", "cufile", "cupti", "curand", "cusolver", "cusparse",
+     "nvjitlink", "nvrtc", "nvtx"}
+)  # fmt: skip
 _FIRST_WHEEL_TOOLKIT = 13
 #: Where PyTorch publishes one index per CUDA line; WHEELFARM_TORCH_INDEX replaces it.
 PYTORCH_INDEX = "https://download.pytorch.org/whl/{cuda}"
@@ -49,12 +57,22 @@ class EnvironmentSpec:
     accelerator: Accelerator
     torch: Version | None = None
     toolkit: str | None = None
+    components: tuple[str, ...] = ()
+    """Parts of the toolkit besides the compiler's and torch's, such as ``nvml_dev``."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The extras of cuda-toolkit that are installed."""
+        brought = _TORCH_PARTS if self.torch is not None else frozenset()
+        extra = sorted(set(self.components) - brought - set(TOOLKIT_PARTS))
+        return (*TOOLKIT_PARTS, *extra)
 
     @property
     def name(self) -> str:
         """The environment's folder name."""
         middle = f"torch{self.torch}" if self.torch is not None else f"toolkit{self.toolkit}"
-        return f"{self.accelerator}-{middle}-{self.python}"
+        extra = "".join(f"-{part}" for part in self.parts[len(TOOLKIT_PARTS) :])
+        return f"{self.accelerator}-{middle}-{self.python}{extra}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +108,7 @@ def make_environment(
             "torch": None if spec.torch is None else str(spec.torch),
             "accelerator": str(spec.accelerator),
             "toolkit": spec.toolkit,
-            "parts": list(TOOLKIT_PARTS),
+            "parts": list(spec.parts),
             "base": list(BASE_REQUIREMENTS),
         },
     )
@@ -102,7 +120,7 @@ def make_environment(
         python = target / "bin" / "python"
         pip_install(python, BASE_REQUIREMENTS, log=log)
         if spec.torch is not None:
-            _install_torch(python, spec, log)
+            _install_torch(python, spec.torch, spec, log)
         _install_toolkit(python, spec, log)
         return {"python": "bin/python"}
 
@@ -156,42 +174,30 @@ def _create(base: Interpreter, folder: Path, log: Path) -> None:
     run([base.executable, "-m", "venv", "--without-pip", folder], log=log)
 
 
-def _install_torch(python: Path, spec: EnvironmentSpec, log: Path) -> None:
-    """Install the spec's torch from the configured index, else from PyTorch's own.
+def _install_torch(python: Path, torch: Version, spec: EnvironmentSpec, log: Path) -> None:
+    """Install the spec's torch: PyPI's where that is of the cell's CUDA, else PyTorch's own.
 
-    torch's minor does not pin its CUDA, and only the installed file tells it for certain.
+    torch's minor does not pin its CUDA, and PyPI has one line of each release.
     """
-    public = spec.torch.public if spec.torch is not None else ""
-    try:
-        _pip_install_torch(python, (f"torch=={public}",), spec, log)
-    except ProgramFailedError:
-        logger.info("the configured index has no torch %s, asking PyTorch's", public)
+    platform = next((item for item in PLATFORMS if item.machine == machine.machine()), None)
+    known = None if platform is None else committed_facts().pypi_accelerator(torch, platform)
+    if known == spec.accelerator:
+        words: tuple[str, ...] = (f"torch=={torch.public}",)
     else:
-        found = open_environment(python.parents[1]).torch
-        if found is not None and found.cuda == spec.accelerator.version:
-            return
-    index = os.environ.get("WHEELFARM_TORCH_INDEX", PYTORCH_INDEX).format(cuda=spec.accelerator)
-    options = ("--extra-index-url", index, "--force-reinstall", "--no-deps")
-    requirement = f"torch=={public}+{spec.accelerator}"
+        index = os.environ.get("WHEELFARM_TORCH_INDEX", PYTORCH_INDEX).format(cuda=spec.accelerator)
+        words = (f"torch=={torch.public}+{spec.accelerator}", "--extra-index-url", index)
+    logger.info("installing %s for %s", words[0], spec.name)
     try:
-        _pip_install_torch(python, (requirement, *options), spec, log)
-        _pip_install_torch(python, (requirement, *options[:2]), spec, log)
+        pip_install(python, words, log=log)
     except ProgramFailedError as error:
         lines = error.completed.stdout.strip().splitlines()
-        message = f"pip cannot find torch {public} for {spec.accelerator} and {spec.python}"
+        message = f"pip cannot install {words[0]} for {spec.python}"
         raise BuildError(
             message,
             cause=lines[-1] if lines else "",
             hint=f"PyTorch may not have published this cell (`wheelfarm grid`); log: {log}",
         ) from error
     check_torch(open_environment(python.parents[1]), spec)
-
-
-def _pip_install_torch(
-    python: Path, words: tuple[str, ...], spec: EnvironmentSpec, log: Path
-) -> None:
-    logger.info("installing %s for %s", words[0], spec.name)
-    pip_install(python, words, log=log)
 
 
 def check_torch(environment: Environment, spec: EnvironmentSpec) -> InstalledTorch:
@@ -229,7 +235,7 @@ def _install_toolkit(python: Path, spec: EnvironmentSpec, log: Path) -> None:
     if release is None:
         message = f"the torch of {spec.name} does not say which cuda-toolkit it requires"
         raise BuildError(message, hint="name the release in the farm policy")
-    pip_install(python, (f"cuda-toolkit[{','.join(TOOLKIT_PARTS)}]=={release}",), log=log)
+    pip_install(python, (f"cuda-toolkit[{','.join(spec.parts)}]=={release}",), log=log)
 
 
 def has_wheel_toolkit(accelerator: Accelerator) -> bool:

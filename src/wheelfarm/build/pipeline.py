@@ -19,6 +19,7 @@ from wheelfarm.build.compile import (
     compile_wheel,
     system_path,
 )
+from wheelfarm.build.dependencies import install_dependencies, installable
 from wheelfarm.build.environment import (
     Environment,
     EnvironmentSpec,
@@ -89,17 +90,19 @@ class _Pipeline:
             message = f"the source has no folder {self.request.build_subdir!r}"
             raise BadInputError(message, hint="correct build_subdir in the recipe")
         requirements = self._requirements(tree, environment)
-        toolkit, view = self._toolkit(environment, compiler)
+        toolkit, view, stub = self._toolkit(environment, compiler)
         compiled = self._compile(patched, requirements, environment, view)
         repaired = self._repair(compiled, environment, toolkit)
         tagged = self._retag(repaired)
         return BuiltWheel(
             cell=self.request.cell,
             wheel=tagged.path("wheel"),
-            grafted=_grafted(repaired),
-            requires_dist=upstream_requirements(tagged.path("wheel")),
+            grafted=_lines(repaired, "grafted"),
+            requires_dist=_lines(tagged, "requires"),
             environment=environment,
             toolkit=toolkit,
+            driver_stub=stub,
+            packages=self._dependencies(tagged, environment),
             steps=self.results,
         )
 
@@ -155,6 +158,7 @@ class _Pipeline:
             python=self.request.build_python,
             accelerator=cell.identifier.accelerator,
             torch=cell.torch_release,
+            components=self.request.cuda_components,
         )
         log = self.logs / "environment.log"
         self.listen("environment", None)
@@ -177,7 +181,7 @@ class _Pipeline:
         }
         return self._step("requirements", inputs, work)
 
-    def _toolkit(self, environment: Environment, compiler: Path) -> tuple[Toolkit, Path]:
+    def _toolkit(self, environment: Environment, compiler: Path) -> tuple[Toolkit, Path, Path]:
         accelerator = self.request.cell.identifier.accelerator
         toolkit = find_toolkit(
             accelerator.version,
@@ -187,7 +191,7 @@ class _Pipeline:
         )
         headers = next(folder for folder in toolkit.include_dirs if (folder / "cuda.h").is_file())
         stub = make_driver_stub(headers, self.folder / "driver", compiler=compiler)
-        return toolkit, make_view(toolkit, self.folder / "cuda", stub=stub)
+        return toolkit, make_view(toolkit, self.folder / "cuda", stub=stub), stub.parent
 
     def _compile(
         self, patched: StepResult, requirements: StepResult, environment: Environment, view: Path
@@ -296,6 +300,7 @@ class _Pipeline:
                     from_torch=request.from_torch,
                     libraries=needed_outside(wheel),
                     cuda_major=cell.accelerator.major,
+                    release=request.cell.torch_release if request.torch_pinned else None,
                 )
             tagged = retag_wheel(
                 wheel,
@@ -306,7 +311,8 @@ class _Pipeline:
                 build=request.build_tag,
             )
             files.write_text(log, f"{wheel.name} -> {tagged.name}\n")
-            return {"wheel": tagged.name}
+            (folder / "requires").write_text("\n".join(requires), encoding="utf-8")
+            return {"wheel": tagged.name, "requires": "requires"}
 
         inputs = {
             "wheel": sha256(repaired.path("wheel")),
@@ -316,11 +322,27 @@ class _Pipeline:
             "from_torch": None if request.from_torch is None else str(request.from_torch),
             "requires": None if request.requires_dist is None else list(request.requires_dist),
             "build": request.build_tag,
+            "pinned": request.torch_pinned,
         }
         return self._step("retag", inputs, work)
 
+    def _dependencies(self, tagged: StepResult, environment: Environment) -> Path:
+        """Install what the wheel requires, as a user would, and return where it is."""
+        wanted = installable(_lines(tagged, "requires"), self.request.siblings)
 
-def _grafted(repaired: StepResult) -> tuple[str, ...]:
-    if "grafted" not in repaired.outputs:
+        def work(folder: Path, log: Path) -> Mapping[str, str]:
+            site = install_dependencies(environment, wanted, folder / "environment", log=log)
+            return {"packages": str(site.relative_to(folder))}
+
+        inputs: Inputs = {
+            "requirements": list(wanted),
+            "environment": self.results["environment"].key,
+        }
+        return self._step("dependencies", inputs, work).path("packages")
+
+
+def _lines(result: StepResult, name: str) -> tuple[str, ...]:
+    """Return the lines of a step's output; none where the step has no such output."""
+    if name not in result.outputs:
         return ()
-    return tuple(repaired.path("grafted").read_text(encoding="utf-8").split())
+    return tuple(filter(None, result.path(name).read_text(encoding="utf-8").split("\n")))

@@ -37,6 +37,7 @@ class BuildRequest:
     patch_script: Path | None = None
     pre_build_script: str = ""
     extra_deps: tuple[str, ...] = ()
+    cuda_components: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     pure: bool = False
     max_jobs: int | None = None
@@ -46,6 +47,8 @@ class BuildRequest:
     requires_dist: tuple[str, ...] | None = None
     glibc_floor: Minor | None = None
     build_tag: str = ""
+    torch_pinned: bool = False
+    siblings: frozenset[str] = frozenset()
     python: PythonTag | None = None
     """The Python to build with, where the cell's own part is a floor or none."""
 
@@ -63,7 +66,11 @@ class BuildRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuiltWheel:
-    """A wheel of a cell: its path, what was grafted into it, and the environment it fits."""
+    """A wheel of a cell and all that proves it: what was grafted and what it should require.
+
+    ``packages`` is a folder with its requirements beside ``environment``; ``driver_stub`` the
+    folder of a stand-in for the driver's library.
+    """
 
     cell: Cell
     wheel: Path
@@ -71,6 +78,8 @@ class BuiltWheel:
     requires_dist: tuple[str, ...]
     environment: Environment
     toolkit: Toolkit
+    driver_stub: Path
+    packages: Path
     steps: Mapping[str, StepResult]
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from wheelfarm.build.search_paths import relative_search_paths
 from wheelfarm.build.wheel_file import read_members, rename_version, set_fields, write_wheel
@@ -89,11 +90,13 @@ def curated_requirements(
     from_torch: Minor | None = None,
     libraries: Iterable[str] = (),
     cuda_major: int | None = None,
+    release: Version | None = None,
 ) -> tuple[str, ...]:
     """Return what the wheel declares under the policy.
 
     ``pinned`` is upstream's list plus torch: ``==X.Y.*`` for a wheel that links it (or upstream's
     own pin where that is tighter), ``>=X.Y`` for one on the stable ABI, none for the others. Where
+    ``release`` pins torch to that very release. Where
     no torch brings them, the NVIDIA wheels of the needed ``libraries`` (sonames) are added.
     """
     given = tuple(upstream)
@@ -112,6 +115,8 @@ def curated_requirements(
     if axis in {"abi_flag", "free"}:
         present = (*others, *map(str, pins))
         return (*present, *([] if pins else nvidia_requirements(libraries, present, cuda_major)))
+    if release is not None:
+        return (*others, f"torch=={release.public}")
     wanted = f"=={torch}.*" if axis == "linked" else f">={from_torch or torch}"
     tight = next((pin for pin in pins if _is_exact(pin.specifier)), None)
     return (*others, str(tight) if tight is not None else f"torch{wanted}")

@@ -6,6 +6,7 @@ VERBS: dict[str, str] = {
     "grid": "show which cells exist, and why every other one does not",
     "plan": "show which jobs are missing, in batches; never build",
     "lock": "record the hash or commit of each recipe's source; refuse one that changed",
+    "build": "build one cell of a farm, or an author's project, and pass it through the gate",
     "verify": "prove what a wheel says of itself, and whether it may be published",
     "host": "show the facts of this machine and environment that wheels are chosen by",
     "resolve": "choose the exact wheels for this machine, with reasons",

@@ -44,12 +44,13 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json("wheelfarm.verify/1", {"wheels": wheels})
     else:
         for report in reports:
-            _print_report(report)
+            print_report(report)
     verdicts = {report.verdict for report in reports}
     return _EXIT["fail" if "fail" in verdicts else max(verdicts, key=_EXIT.__getitem__)]
 
 
-def _print_report(report: "Report") -> None:
+def print_report(report: "Report") -> None:
+    """Print a report as a table, with the evidence of what did not pass."""
     print(f"{clean(report.wheel)}  {coloured(report.verdict, _COLOURS[report.verdict])}")
     print_table(("check", "status", "finding"), (_row(check) for check in report.checks))
     for check in report.checks:

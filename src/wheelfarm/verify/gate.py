@@ -67,6 +67,7 @@ def verify_wheel(
     expected: Expected | None = None,
     environment: Path | None = None,
     driver_stub: Path | None = None,
+    packages: Path | None = None,
     strict: bool = False,
     facts: WheelFacts | None = None,
 ) -> Report:
@@ -74,7 +75,8 @@ def verify_wheel(
 
     ``environment`` is the Python of an environment with the cell's torch, into whose child process
     the wheel is imported; ``driver_stub`` the folder of a stub libcuda for machines without a
-    driver. ``strict`` turns warnings into failures. ``facts`` saves reading the wheel again.
+    driver; ``packages`` a folder with what the wheel requires. ``strict`` turns warnings into
+    failures. ``facts`` saves reading the wheel again.
     Raises BadInputError where there is no such file, CouldNotLookError where the environment is not
     the cell's.
     """
@@ -82,7 +84,9 @@ def verify_wheel(
     subject = Subject(facts=read, cell=cell, expected=expected)
     checks = list(static_checks(subject))
     not_asked: list[tuple[str, str]] = []
-    request = ImportRequest(wheel=path, environment=environment, driver_stub=driver_stub)
+    request = ImportRequest(
+        wheel=path, environment=environment, driver_stub=driver_stub, packages=packages
+    )
     imported = check_import(subject, request, sound=all(c.status != "fail" for c in checks[:5]))
     if isinstance(imported, str):
         not_asked.append(("import", imported))

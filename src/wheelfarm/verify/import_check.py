@@ -40,11 +40,15 @@ _DEVICE_ERRORS = re.compile(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImportRequest:
-    """Where to import the wheel: an environment's Python, and a stub driver's folder."""
+    """Where to import the wheel: an environment's Python, and a stub driver's folder.
+
+    ``packages`` is a folder with what the wheel requires beside the environment.
+    """
 
     wheel: Path
     environment: Path | None = None
     driver_stub: Path | None = None
+    packages: Path | None = None
     time_limit: float = TIME_LIMIT
 
 
@@ -295,6 +299,7 @@ class _Runs:
         answer = self.site.parent / f"answer-{targets[0]}-{torch}"
         asked = {
             "site": str(self.site),
+            "packages": "" if self.request.packages is None else str(self.request.packages),
             "torch": torch,
             "targets": targets,
             "ops": ops,

@@ -1,9 +1,9 @@
 """Run alone in a fresh process of the wheel's environment: import modules, note what happened.
 
-Takes one JSON argument: ``site`` (the unpacked wheel), ``torch`` (import it first), ``targets``,
-``ops``, ``answer`` (the file to which one JSON line per event goes). It uses the standard library
-alone, since the environment is not ours, and says "start" before each step, so that a crash can be
-laid at its door.
+Takes one JSON argument: ``site`` (the unpacked wheel), ``packages`` (what it requires), ``torch``
+(import it first), ``targets``, ``ops``, ``answer`` (the file to which one JSON line per event
+goes). It uses the standard library alone, since the environment is not ours, and says "start"
+before each step, so that a crash can be laid at its door.
 """
 
 import contextlib
@@ -32,6 +32,8 @@ def main() -> None:
             note("environment", "", **describe())
             return
         sys.path.insert(0, request["site"])
+        if request["packages"]:
+            sys.path.append(request["packages"])
         if request["torch"]:
             attempt(note, "torch", lambda: importlib.import_module("torch"))
         for target in request["targets"]:

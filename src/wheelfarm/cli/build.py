@@ -1,0 +1,126 @@
+"""``wheelfarm build CELL|PATH``: build one wheel and pass it through the gate."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wheelfarm.cli.farm_option import add_farm_option, farm_of
+from wheelfarm.cli.output import print_json
+
+if TYPE_CHECKING:
+    from wheelfarm.build.request import BuildRequest
+    from wheelfarm.build.steps import StepResult
+    from wheelfarm.build.workspace import Workspace
+    from wheelfarm.engines.cell_job import CellResult
+    from wheelfarm.engines.project import ProjectOptions
+    from wheelfarm.verify.subject import Expected
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Describe the arguments."""
+    add_farm_option(parser)
+    parser.add_argument(
+        "target", metavar="CELL|PATH", help="a cell of the farm, or a project's folder"
+    )
+    project = parser.add_argument_group("a project's folder", "what a farm's policy says elsewhere")
+    project.add_argument("--name", help="the project's name (default: what its files say)")
+    project.add_argument("--project-version", help="its version (default: what its files say)")
+    project.add_argument("--cuda", metavar="13.0", help="the CUDA line (default: PyPI's torch's)")
+    project.add_argument("--torch", metavar="2.14.1", help="the torch (default: PyPI's newest)")
+    project.add_argument("--python", metavar="3.11", help="the Python (default: this one)")
+    project.add_argument("--arch-list", metavar="8.0;9.0+PTX", help="the GPU architectures")
+    project.add_argument(
+        "--links-torch", choices=("true", "false"), help="what the gate must find (default: true)"
+    )
+    project.add_argument("--python-axis", choices=("exact", "abi3", "none"), default="exact")
+    project.add_argument("--from-python", metavar="3.9", help="the floor of an abi3 wheel")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Build, judge, and print the wheel and its report; 1 where the gate refuses the wheel."""
+    from wheelfarm.build.workspace import Workspace
+    from wheelfarm.model.cell import CellId
+
+    path = Path(arguments.target)
+    if path.is_dir():
+        from wheelfarm.engines.project import read_project
+
+        project = read_project(path, _project_options(arguments))
+        return _run(arguments, project.request, project.expected, Workspace.of(path))
+    from wheelfarm.engines.farm_cells import find_farm_cell
+
+    cell = find_farm_cell(farm_of(arguments), CellId.parse(arguments.target))
+    workspace = Workspace.of(arguments.farm)
+    return _run(arguments, cell.request, cell.expected, workspace)
+
+
+def _project_options(arguments: argparse.Namespace) -> "ProjectOptions":
+    from wheelfarm.engines.project import ProjectOptions
+
+    links = arguments.links_torch
+    return ProjectOptions(
+        name=arguments.name,
+        version=arguments.project_version,
+        cuda=arguments.cuda,
+        torch=arguments.torch,
+        python=arguments.python,
+        archs=arguments.arch_list,
+        links_torch=None if links is None else links == "true",
+        python_axis=arguments.python_axis,
+        from_python=arguments.from_python,
+    )
+
+
+def _run(
+    arguments: argparse.Namespace,
+    request: "BuildRequest",
+    expected: "Expected",
+    workspace: "Workspace",
+) -> int:
+    from wheelfarm.cli.progress import StepProgress
+    from wheelfarm.engines.cell_job import run_cell
+
+    with StepProgress(str(request.cell), quiet=bool(arguments.quiet)) as progress:
+        result = run_cell(request, expected, workspace, listen=progress.step)
+    if arguments.json:
+        print_json("wheelfarm.build/1", _document(result))
+    else:
+        _print(result)
+    return {"pass": 0, "fail": 1, "could-not-look": 2}[result.report.verdict]
+
+
+def _document(result: "CellResult") -> dict[str, Any]:
+    toolkit = result.built.toolkit
+    return {
+        "cell": str(result.built.cell),
+        "wheel": str(result.built.wheel),
+        "sha256": result.report.sha256,
+        "verdict": result.report.verdict,
+        "report": str(result.report_path),
+        "grafted": list(result.built.grafted),
+        "environment": str(result.built.environment.folder),
+        "toolkit": {
+            "nvcc": str(toolkit.nvcc),
+            "include": [str(path) for path in toolkit.include_dirs],
+            "library": [str(path) for path in toolkit.library_dirs],
+            "outside": {
+                name: str(path)
+                for name, path in toolkit.outside(result.built.environment.folder).items()
+            },
+        },
+        "steps": {name: _step(step) for name, step in result.built.steps.items()},
+    }
+
+
+def _step(step: "StepResult") -> dict[str, Any]:
+    return {"seconds": step.seconds, "reused": step.reused}
+
+
+def _print(result: "CellResult") -> None:
+    from wheelfarm.cli.verify import print_report
+
+    print_report(result.report)
+    for name in result.built.grafted:
+        print(f"grafted: {name}")
+    print(f"wheel:  {result.built.wheel}")
+    print(f"report: {result.report_path}")

@@ -9,7 +9,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from wheelfarm.build.environment import Environment, pip_command
+from wheelfarm.build.environment import Environment, pip_cause, pip_command
 from wheelfarm.build.interpreter import inspect_interpreter
 from wheelfarm.errors import BuildError
 from wheelfarm.run import ProgramFailedError, run
@@ -49,7 +49,8 @@ def install_dependencies(
     try:
         run(command, log=log)
     except ProgramFailedError as error:
-        lines = error.completed.stdout.strip().splitlines()
         message = f"pip cannot install what the wheel requires: {', '.join(requirements)}"
-        raise BuildError(message, cause=lines[-1] if lines else "", hint=f"log: {log}") from error
+        raise BuildError(
+            message, cause=pip_cause(error.completed.stdout), hint=f"log: {log}"
+        ) from error
     return site

@@ -169,6 +169,13 @@ def pip_command(python: Path) -> list[str]:
     ]
 
 
+def pip_cause(text: str) -> str:
+    """Return the lines in which pip says why it failed, without its pointers to documentation."""
+    lines = [line.strip() for line in text.splitlines()]
+    told = [line for line in lines if line.startswith(("ERROR:", "The user requested"))]
+    return " ".join(line for line in told if "for help visit" not in line)[:500]
+
+
 def _create(base: Interpreter, folder: Path, log: Path) -> None:
     # The standard venv without pip needs no ensurepip, which Debian keeps in a package of its own.
     run([base.executable, "-m", "venv", "--without-pip", folder], log=log)
@@ -190,11 +197,10 @@ def _install_torch(python: Path, torch: Version, spec: EnvironmentSpec, log: Pat
     try:
         pip_install(python, words, log=log)
     except ProgramFailedError as error:
-        lines = error.completed.stdout.strip().splitlines()
         message = f"pip cannot install {words[0]} for {spec.python}"
         raise BuildError(
             message,
-            cause=lines[-1] if lines else "",
+            cause=pip_cause(error.completed.stdout),
             hint=f"PyTorch may not have published this cell (`wheelfarm grid`); log: {log}",
         ) from error
     check_torch(open_environment(python.parents[1]), spec)

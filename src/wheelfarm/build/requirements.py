@@ -11,7 +11,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from wheelfarm.build.environment import BASE_REQUIREMENTS, Environment, pip_command
+from wheelfarm.build.environment import BASE_REQUIREMENTS, Environment, pip_cause, pip_command
 from wheelfarm.errors import BadInputError, BuildError
 from wheelfarm.reading import Reader, read_toml
 from wheelfarm.run import ProgramFailedError, run
@@ -63,6 +63,7 @@ def install_requirements(
     try:
         run(command, log=log)
     except ProgramFailedError as error:
-        lines = error.completed.stdout.strip().splitlines()
         message = f"pip cannot install the build requirements {', '.join(requirements)}"
-        raise BuildError(message, cause=lines[-1] if lines else "", hint=f"log: {log}") from error
+        raise BuildError(
+            message, cause=pip_cause(error.completed.stdout), hint=f"log: {log}"
+        ) from error

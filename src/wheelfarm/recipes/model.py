@@ -278,8 +278,9 @@ class FarmPolicy:
     """Whether free-threaded Pythons (`3.14t`) are built."""
     min_pytorch: Minor | None = None
     """The lowest torch minor of the whole farm."""
-    glibc_floor: Minor = GLIBC_FLOOR
-    """The oldest glibc that the Linux wheels must run on."""
+    glibc_floor: Minor | None = GLIBC_FLOOR
+    """The oldest glibc that the Linux wheels must run on, such as `"2.28"`. The word `native` asks
+    for none: a wheel is tagged with what the building machine's glibc makes true."""
     defaults: Defaults = field(default_factory=Defaults)
     """What holds for every recipe that says nothing else."""
     store: str = "store"

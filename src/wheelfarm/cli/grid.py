@@ -59,7 +59,7 @@ def _print_package(grid: "PackageGrid", *, explain: bool) -> None:
         print_table(("candidate", "decision", "why"), lines)
         return
     print()
-    for reason, count in Counter(item.reason for item in grid.refused).most_common():
+    for reason, count in Counter(item.rule for item in grid.refused).most_common():
         print(f"{count:5}  refused: {clean(reason)}")
 
 

@@ -1,20 +1,16 @@
 """Recipes, policy and upstream facts in; every package's cells and decisions out. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import replace
 
 from packaging.version import Version
 
 from wheelfarm.grid.collapse import collapse
-from wheelfarm.grid.model import GridDecision, PackageGrid
+from wheelfarm.grid.model import UNKNOWN_VERSION, PackageGrid
 from wheelfarm.grid.points import PointRules, points_of
 from wheelfarm.grid.rows import Row, rows_of
 from wheelfarm.recipes.model import BuildMatrix, FarmPolicy, Recipe
 from wheelfarm.upstream.model import UpstreamFacts
-
-NO_VERSION = (
-    "the package's version is not known: state it in the recipe, or run `wheelfarm lock`, "
-    "which reads it from the source"
-)
 
 
 def make_grid(
@@ -46,13 +42,36 @@ def package_grid(
     matrix = recipe.build_matrix or BuildMatrix()
     rules = PointRules(recipe=recipe, policy=policy, facts=facts, matrix=matrix)
     accepted, refused = points_of(rules, rows)
-    if version is None:
-        refused += [GridDecision(item.point, "refused", NO_VERSION) for item in accepted]
-        return PackageGrid(recipe=recipe, version=None, cells=(), decisions=tuple(refused))
-    cells, decisions = collapse(recipe, version, accepted)
+    cells, decisions = collapse(recipe, version or UNKNOWN_VERSION, accepted)
     return PackageGrid(
         recipe=recipe,
         version=version,
         cells=tuple(cells),
         decisions=(*decisions, *refused),
     )
+
+
+def rows_are_redundant(
+    recipe: Recipe, policy: FarmPolicy, facts: UpstreamFacts, rows: tuple[Row, ...]
+) -> bool:
+    """Return whether a build matrix's rows plan the same wheels as no rows at all.
+
+    Wheels are the same where CUDA line, Python and platform are: a package that does not depend on
+    torch's version had its torch pinned by hand for want of a field that says so.
+    """
+    matrix = recipe.build_matrix
+    if matrix is None or not matrix.combinations or recipe.torch_axis == "linked":
+        return False
+    open_matrix = replace(matrix, combinations=())
+    without = replace(recipe, build_matrix=open_matrix)
+    version = Version("0")
+    narrow = package_grid(recipe, policy, facts, rows, version)
+    wide = package_grid(without, policy, facts, rows, version)
+    return _wheels(narrow) == _wheels(wide)
+
+
+def _wheels(grid: PackageGrid) -> set[Hashable]:
+    return {
+        (cell.identifier.accelerator, cell.identifier.python, cell.identifier.platform)
+        for cell in grid.cells
+    }

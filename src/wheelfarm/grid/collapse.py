@@ -36,7 +36,7 @@ def collapse(
                 decisions.append(GridDecision(item.point, "built", cell=identifier))
             else:
                 reason = f"served by {identifier}"
-                decisions.append(GridDecision(item.point, "served", reason, identifier))
+                decisions.append(GridDecision(item.point, "served", reason, "served", identifier))
     return cells, decisions
 
 

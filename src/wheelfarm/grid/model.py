@@ -1,7 +1,7 @@
 """The values of this room: points of the grid, what was decided of each, and the cells to build."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from packaging.version import Version
 
@@ -15,6 +15,9 @@ from wheelfarm.model.versions import Minor
 from wheelfarm.recipes.model import Recipe
 
 Outcome = Literal["built", "served", "refused"]
+
+#: The version in the identifiers of a package whose version only its source tells.
+UNKNOWN_VERSION = Version("0+unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +70,25 @@ class GridCell:
         return f"machine code for {sass}; PTX of {', '.join(map(str, ptx))} for later GPUs"
 
 
+class Refusal(NamedTuple):
+    """Why a point is refused: the rule, in a few words that totals count by, and the sentence."""
+
+    rule: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True)
 class GridDecision:
     """What was decided of a point: it has its own cell, another serves it, or it is refused.
 
-    ``cell`` is the cell that serves it; ``reason`` why it is refused, or why another one serves it.
+    ``cell`` is the cell that serves it; ``reason`` why it is refused, or why another one serves
+    it; ``rule`` the reason in a few words.
     """
 
     point: Point
     outcome: Outcome
     reason: str = ""
+    rule: str = ""
     cell: CellId | None = None
 
 
@@ -86,6 +98,7 @@ class PackageGrid:
 
     recipe: Recipe
     version: Version | None
+    """None: not known yet; the cells then carry ``UNKNOWN_VERSION``."""
     cells: tuple[GridCell, ...]
     decisions: tuple[GridDecision, ...]
 

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from wheelfarm.grid.archs import check_archs, recipe_archs
-from wheelfarm.grid.model import GridDecision, Point
+from wheelfarm.grid.model import GridDecision, Point, Refusal
 from wheelfarm.grid.rows import Row
+from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.recipes.model import BuildMatrix, Combination, FarmPolicy, Recipe
 from wheelfarm.upstream.model import UpstreamFacts
+
+_MATRIX = "left out by build_matrix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,50 +46,57 @@ class PointRules:
                 return entry
         return None
 
-    def row_reason(self, row: Row) -> str:
+    def row_refusal(self, row: Row) -> Refusal | None:
         """Return why a whole row is refused."""
         floors = (("recipe", self.recipe.min_pytorch), ("farm", self.policy.min_pytorch))
         for whose, floor in floors:
             if floor is not None and row.minor < floor:
-                return f"the {whose}'s min_pytorch is {floor}"
+                return Refusal("below min_pytorch", f"the {whose}'s min_pytorch is {floor}")
         if self.matrix.combinations and self.combination(row) is None:
-            return f"the recipe's build_matrix has no CUDA {row.cuda} with torch {row.minor}"
-        if self.recipe.torch_axis == "stable_abi":
-            floor = self.recipe.from_torch
-            if floor is not None and row.minor < floor:
-                return f"the package needs the stable ABI of torch {floor}"
-        return ""
+            return Refusal(
+                _MATRIX, f"the recipe's build_matrix has no CUDA {row.cuda} with torch {row.minor}"
+            )
+        floor = self.recipe.from_torch
+        if floor is not None and row.minor < floor:
+            reason = f"the package needs the stable ABI of torch {floor}"
+            return Refusal("below the stable ABI's first torch", reason)
+        return None
 
-    def platform_reason(self, platform: Platform) -> str:
+    def platform_refusal(self, platform: Platform) -> Refusal | None:
         """Return why a platform is refused."""
         if self.matrix.platforms and platform not in self.matrix.platforms:
-            return f"the recipe's build_matrix leaves out {platform}"
-        return ""
+            return Refusal(_MATRIX, f"the recipe's build_matrix leaves out {platform}")
+        return None
 
-    def python_reason(self, python: PythonTag, entry: Combination | None) -> str:
+    def python_refusal(self, python: PythonTag, entry: Combination | None) -> Refusal | None:
         """Return why a Python is refused in a row."""
         if python.version is not None and python.version < self.policy.python_min:
-            return f"the farm's python_min is {self.policy.python_min}"
+            reason = f"the farm's python_min is {self.policy.python_min}"
+            return Refusal("below python_min", reason)
         if python.free_threaded and not self.policy.free_threaded:
-            return "the farm builds no free-threaded Pythons"
+            return Refusal("free-threaded", "the farm builds no free-threaded Pythons")
         for listed in (self.matrix.python_versions, () if entry is None else entry.pythons):
             if listed and python not in listed:
-                return f"the recipe's build_matrix leaves out Python {python.dotted}"
+                reason = f"the recipe's build_matrix leaves out Python {python.dotted}"
+                return Refusal(_MATRIX, reason)
         floor = self.recipe.from_python
         if floor is not None and python.version is not None and python.version < floor:
-            return f"the package's abi3 floor is Python {floor}"
-        return ""
+            return Refusal("below the abi3 floor", f"the package's abi3 floor is Python {floor}")
+        return None
 
-    def archs(self, row: Row, platform: Platform) -> "tuple[ArchList | None, str]":
+    def archs(self, row: Row, platform: Platform) -> tuple[ArchList | None, Refusal | None]:
         """Return the architectures of a row on a platform, or why it has none that can be built."""
         common = row.policy_archs.get(platform)
         if common is None:
-            return None, f"the farm builds no CUDA {row.cuda} on {platform} (no architectures)"
+            reason = f"the farm builds no CUDA {row.cuda} on {platform} (no architectures)"
+            return None, Refusal("no architectures in the policy", reason)
         axis = self.recipe.torch_axis
         own = recipe_archs(self.recipe, row.cuda, row.minor, platform)
         if own is None:
-            return common.archs, common.why_not_free if axis == "free" else common.why_not
-        return own, check_archs(own, self.facts, row.cuda, row.minor, axis)
+            own, why = common.archs, common.why_not_free if axis == "free" else common.why_not
+        else:
+            why = check_archs(own, self.facts, row.cuda, row.minor, axis)
+        return own, Refusal("architectures", why) if why else None
 
 
 def points_of(
@@ -99,11 +109,12 @@ def points_of(
         entry = rules.combination(row)
         named = None if entry is None else entry.release
         chosen = row if named is None else row.with_release(named)
-        why = rules.row_reason(row)
+        refusal = rules.row_refusal(row)
         if chosen is None:
-            why = why or f"PyTorch published no torch {named} for {row.accelerator}"
+            reason = f"PyTorch published no torch {named} for {row.accelerator}"
+            refusal = refusal or Refusal("not published", reason)
             chosen = row
-        for found in _row_points(rules, chosen, entry, why):
+        for found in _row_points(rules, chosen, entry, refusal):
             if isinstance(found, Accepted):
                 accepted.append(found)
             else:
@@ -113,21 +124,20 @@ def points_of(
 
 
 def _row_points(
-    rules: PointRules, row: Row, entry: Combination | None, why_row: str
+    rules: PointRules, row: Row, entry: Combination | None, of_row: Refusal | None
 ) -> "Iterator[Accepted | GridDecision]":
     release = row.release
-    pythons = [(python, rules.python_reason(python, entry)) for python in row.pythons]
+    pythons = [(python, rules.python_refusal(python, entry)) for python in row.pythons]
     for platform in rules.policy.platforms:
-        why_platform = why_row or rules.platform_reason(platform)
-        archs, why_archs = (None, "") if why_platform else rules.archs(row, platform)
-        for python, why_python in pythons:
+        of_platform = of_row or rules.platform_refusal(platform)
+        archs, of_archs = (None, None) if of_platform else rules.archs(row, platform)
+        for python, of_python in pythons:
             point = Point(row.accelerator, release.torch, python, platform)
             # A phantom is said before an architecture: nothing that a maintainer edits helps.
-            phantom = row.phantoms.get((python, platform), "")
-            reason = why_platform or why_python or phantom or why_archs
-            if reason or archs is None:
-                yield GridDecision(point, "refused", reason)
-            else:
+            refusal = of_platform or of_python or row.phantoms.get((python, platform)) or of_archs
+            if refusal is not None:
+                yield GridDecision(point, "refused", refusal.reason, refusal.rule)
+            elif archs is not None:
                 yield Accepted(point, row, archs)
 
 
@@ -139,16 +149,18 @@ def _unknown_rows(rules: PointRules, rows: tuple[Row, ...]) -> list[GridDecision
         if (entry.cuda, entry.torch) in known:
             continue
         if entry.cuda not in rules.policy.supported_cudas:
-            reason = f"the farm does not build CUDA {entry.cuda}"
+            refusal = Refusal("CUDA line", f"the farm does not build CUDA {entry.cuda}")
         else:
             reason = f"PyTorch published no torch {entry.torch} for CUDA {entry.cuda}"
-        found += [GridDecision(point, "refused", reason) for point in _named_points(rules, entry)]
+            refusal = Refusal("not published", reason)
+        found += [
+            GridDecision(point, "refused", refusal.reason, refusal.rule)
+            for point in _named_points(rules, entry)
+        ]
     return found
 
 
 def _named_points(rules: PointRules, entry: Combination) -> Iterator[Point]:
-    from wheelfarm.model.accelerator import Accelerator  # noqa: PLC0415 - rarely reached
-
     torch = entry.release or Version(str(entry.torch))
     lowest = PythonTag("exact", Minor(rules.policy.python_min.major, rules.policy.python_min.minor))
     pythons = entry.pythons or rules.matrix.python_versions or (lowest,)

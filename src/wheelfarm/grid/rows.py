@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from wheelfarm.grid.archs import check_archs, policy_archs
+from wheelfarm.grid.model import Refusal
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.platform import LINUX_X86_64, PLATFORMS, WINDOWS_AMD64, Platform
@@ -39,7 +40,7 @@ class Row:
     others: tuple[Release, ...]
     pythons: tuple[PythonTag, ...]
     """Every Python that any release of the minor has anywhere."""
-    phantoms: Mapping[tuple[PythonTag, Platform], str]
+    phantoms: Mapping[tuple[PythonTag, Platform], Refusal]
     """Why the release has no wheel for a Python on a platform; it has one for all others."""
     policy_archs: Mapping[Platform, PolicyArchs]
     """The policy's architectures, where it has any."""
@@ -58,10 +59,10 @@ class Row:
 
 def phantoms_of(
     release: Release, others: tuple[Release, ...], pythons: tuple[PythonTag, ...]
-) -> dict[tuple[PythonTag, Platform], str]:
+) -> dict[tuple[PythonTag, Platform], Refusal]:
     """Return why a release has no wheel, for every Python and platform where it has none."""
     return {
-        (python, platform): _phantom(release, others, python, platform)
+        (python, platform): Refusal("phantom", _phantom(release, others, python, platform))
         for platform in PLATFORMS
         for python in pythons
         if not release.ships(python, platform)

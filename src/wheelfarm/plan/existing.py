@@ -35,6 +35,10 @@ class StoreView:
             self._wheels[cell_name(wheel.name.distribution)].append(wheel)
         self._known: dict[tuple[str, str], list[_Known]] = {}
 
+    def has(self, package: str) -> bool:
+        """Return whether the store has any wheel of a package."""
+        return bool(self._wheels.get(package))
+
     def serving(self, cell: GridCell) -> tuple[WheelName, ...]:
         """Return wheels that together serve every point of a cell; empty where some is missing.
 

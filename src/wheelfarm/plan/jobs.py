@@ -105,7 +105,7 @@ def within_budget(
             kept.append(cell)
         else:
             reason = f"over the budget of {minutes:g} minutes"
-            left.append(LeftOut(cell.cell.identifier, reason))
+            left.append(LeftOut(cell.cell.identifier, "over the budget", reason))
     return kept, left
 
 

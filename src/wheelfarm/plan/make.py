@@ -6,8 +6,11 @@ from wheelfarm.grid.model import PackageGrid
 from wheelfarm.plan.existing import StoreView
 from wheelfarm.plan.filters import narrowed
 from wheelfarm.plan.jobs import batched, cost_of, ordered, planned_cell, within_budget
-from wheelfarm.plan.model import Existing, Plan, PlannedCell, PlanRequest, StoredWheel
+from wheelfarm.plan.model import Existing, LeftOut, Plan, PlannedCell, PlanRequest, StoredWheel
 from wheelfarm.recipes.model import Defaults
+
+#: With wheels of the package in the store, nobody could say which of its cells exist.
+NO_VERSION = "the package's version is not known, so the store's wheels cannot be told apart"
 
 
 def make_plan(
@@ -26,8 +29,13 @@ def make_plan(
     view = StoreView(wheels)
     planned: list[PlannedCell] = []
     existing: list[Existing] = []
+    left_out: list[LeftOut] = []
     cells, grids = narrowed(grids, request.filters)
+    unknown = {grid.recipe.package for grid in grids if grid.version is None}
     for cell in cells:
+        if cell.identifier.package in unknown and view.has(cell.identifier.package):
+            left_out.append(LeftOut(cell.identifier, "version not known", NO_VERSION))
+            continue
         serving = view.serving(cell)
         if serving and not request.rebuild_reason:
             existing.append(Existing(cell.identifier, serving[0]))
@@ -43,4 +51,6 @@ def make_plan(
             )
         )
     kept, over = within_budget(ordered(planned), request.budget_minutes)
-    return Plan(batches=batched(kept), existing=tuple(existing), left_out=tuple(over), grids=grids)
+    return Plan(
+        batches=batched(kept), existing=tuple(existing), left_out=(*left_out, *over), grids=grids
+    )

@@ -70,9 +70,10 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A cell that is not planned this time, and why."""
+    """A cell that is not planned this time: the rule in a few words, and the reason."""
 
     cell: CellId
+    rule: str
     reason: str
 
 
@@ -106,18 +107,18 @@ class Plan:
                 yield grid, decision
 
     def totals(self) -> Mapping[str, int]:
-        """Return how many cells or points there are for each outcome and reason."""
+        """Return how many cells or points there are for each outcome and rule."""
         counts: Counter[str] = Counter()
         counts["planned"] = sum(len(batch) for batch in self.batches)
         counts["exists already"] = len(self.existing)
         for item in self.left_out:
-            counts[item.reason] += 1
+            counts[item.rule] += 1
         for grid in self.grids:
             for decision in grid.decisions:
                 if decision.outcome == "served":
                     counts["served by another cell's wheel"] += 1
                 elif decision.outcome == "refused":
-                    counts[decision.reason] += 1
+                    counts[f"refused: {decision.rule}"] += 1
         return counts
 
 

@@ -30,7 +30,6 @@ OVERRIDES = (
     "min_pytorch",
     "build_matrix",
     "requirements",
-    "requires_dist",
     "glibc_floor",
 )
 

@@ -1,4 +1,4 @@
-"""``wheelfarm toolkit``: show which CUDA is found and from where."""
+"""``wheelfarm toolkit``: which CUDA is found, variables for builds, a CUDA_HOME, a self-check."""
 
 import argparse
 from pathlib import Path
@@ -9,31 +9,44 @@ from wheelfarm.cli.output import clean, print_json, print_table
 if TYPE_CHECKING:
     from wheelfarm.toolkit.model import Toolkit
 
+#: What may be asked for; the room's own values, repeated so that --help imports nothing of it.
+_SOURCES = ("auto", "wheels", "conda", "system")
+_STEPS = ("host", "device", "device-link", "link")
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-verbs."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
     show = actions.add_parser("show", help="print which CUDA is found, and every file's place")
-    _add_choice(show)
+    show.set_defaults(run=_show)
+    env = actions.add_parser("env", help="print shell exports that point any build at it")
+    env.add_argument("--cmake", action="store_true", help="print what CMake reads instead")
+    env.set_defaults(run=_env)
+    home = actions.add_parser("home", help="make a CUDA_HOME of links and print its place")
+    home.add_argument("--to", type=Path, metavar="FOLDER", help="make it there, not in the cache")
+    home.set_defaults(run=_home)
+    check = actions.add_parser("check", help="build and load a tiny extension, and report")
+    check.set_defaults(run=_check)
+    for action in (show, env, home, check):
+        _add_choice(action)
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the sub-verb that was asked for."""
-    return _show(arguments)
+    status: int = arguments.run(arguments)
+    return status
 
 
 def _add_choice(parser: argparse.ArgumentParser) -> None:
-    from wheelfarm.toolkit.model import SOURCES
-
     parser.add_argument("--python", type=Path, metavar="PY", help="look in this interpreter's")
     parser.add_argument(
         "--cuda", metavar="VERSION", help="13 or 13.0; by default that of the interpreter's torch"
     )
-    parser.add_argument("--source", choices=("auto", *SOURCES), default="auto")
+    parser.add_argument("--source", choices=_SOURCES, default="auto")
     parser.add_argument(
         "--need",
         action="append",
-        choices=("host", "device", "device-link", "link"),
+        choices=_STEPS,
         help="a step whose files must be there (default: host and link); may be given again",
     )
     parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
@@ -71,6 +84,70 @@ def _show(arguments: argparse.Namespace) -> int:
         if candidate.reason:
             print(f"passed over: {clean(str(candidate))}")
     return 0
+
+
+def _env(arguments: argparse.Namespace) -> int:
+    from wheelfarm.toolkit.layout import Machine
+    from wheelfarm.toolkit.shell import build_variables, cuda_home, shell_exports
+
+    toolkit = _find(arguments)
+    home = cuda_home(toolkit, Machine.here())
+    variables = build_variables(toolkit, home, cmake=arguments.cmake)
+    if arguments.json:
+        print_json("wheelfarm.toolkit.env/1", {"variables": variables})
+    else:
+        print(shell_exports(variables))
+    return 0
+
+
+def _home(arguments: argparse.Namespace) -> int:
+    from wheelfarm.toolkit.driver import stand_in
+    from wheelfarm.toolkit.layout import Machine
+    from wheelfarm.toolkit.shell import cuda_home
+    from wheelfarm.toolkit.view import make_view
+
+    toolkit, machine = _find(arguments), Machine.here()
+    if arguments.to is None:
+        home = cuda_home(toolkit, machine)
+    else:
+        home = make_view(toolkit, arguments.to.absolute(), stub=stand_in(toolkit, machine))
+    if arguments.json:
+        print_json("wheelfarm.toolkit.home/1", {"home": str(home), "root": str(toolkit.path)})
+    else:
+        print(home)
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from wheelfarm.errors import NegativeVerdictError
+    from wheelfarm.toolkit.check import check_toolkit
+    from wheelfarm.toolkit.environment import Environment
+    from wheelfarm.toolkit.layout import Machine
+
+    toolkit = _find(arguments)
+    python = arguments.python
+    environment = Environment.here() if python is None else Environment.of_python(python)
+    steps = check_toolkit(toolkit, environment=environment, machine=Machine.here())
+    if arguments.json:
+        document = {
+            "version": str(toolkit.version),
+            "source": toolkit.source,
+            "root": str(toolkit.path),
+            "checks": [
+                {"id": step.name, "status": step.status, "evidence": step.evidence}
+                for step in steps
+            ],
+        }
+        print_json("wheelfarm.toolkit.check/1", document)
+    else:
+        print(f"CUDA {toolkit.version} from {toolkit.source}: {clean(str(toolkit.path))}")
+        for step in steps:
+            first, *rest = step.evidence.splitlines() or [""]
+            print(f"{step.status}  {step.name}: {clean(first)}")
+            for line in rest:
+                print(f"      {clean(line)}")
+    failed = any(step.status == "fail" for step in steps)
+    return NegativeVerdictError.exit_code if failed else 0
 
 
 def _document(toolkit: "Toolkit") -> dict[str, Any]:

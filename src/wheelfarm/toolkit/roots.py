@@ -1,5 +1,6 @@
 """Every place that may hold CUDA, in the order in which it counts; nothing is judged here."""
 
+import itertools
 import logging
 import os
 import re
@@ -95,12 +96,27 @@ def system_roots(machine: Machine) -> Iterator[Root | Candidate]:
     A variable that names no toolkit is yielded as a rejected candidate, and the search goes on.
     """
     seen: set[Path] = set()
-    for item in (*_from_variables(machine), *_from_path(machine), *_from_usual(machine)):
+    places = (_from_variables(machine), _from_path(machine), _from_usual(machine))
+    for item in itertools.chain.from_iterable(places):
         if isinstance(item, Candidate):
             yield item
         elif item.path.resolve() not in seen:
             seen.add(item.path.resolve())
             yield item
+
+
+def torch_places(machine: Machine) -> Iterator[Root | Candidate]:
+    """Yield the toolkits that torch itself looks for: variables, nvcc on PATH, one usual folder."""
+    yield from _from_variables(machine)
+    yield from _from_path(machine)
+    if machine.system == "windows":
+        yield from _from_usual(machine)
+    else:
+        root = prefix_root(
+            machine, "system", machine.top / "usr" / "local" / "cuda", "usual folder"
+        )
+        if has_cuda(root):
+            yield root
 
 
 def has_cuda(root: Root) -> bool:

@@ -59,6 +59,18 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
+@contextlib.contextmanager
+def disk_full_named(path: Path) -> Iterator[None]:
+    """Turn "no space left" inside the block into DiskFullError about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            message = f"no room left to write {path}"
+            raise DiskFullError(message, hint="free some disk space and run again") from error
+        raise
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``, whole or not at all."""
     with replacing(path) as temporary:

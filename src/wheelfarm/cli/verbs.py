@@ -9,6 +9,8 @@ VERBS: dict[str, str] = {
     "lock": "record the hash or commit of each recipe's source; refuse one that changed",
     "build": "build one cell of a farm, or an author's project, and pass it through the gate",
     "verify": "prove what a wheel says of itself, and whether it may be published",
+    "publish": "put wheels with a passing report into the store",
+    "index": "write the static site of a store's wheels, check a live one, take another in",
     "host": "show the facts of this machine and environment that wheels are chosen by",
     "resolve": "choose the exact wheels for this machine, with reasons",
     "toolkit": "find CUDA in wheels or a system, and make it usable for any build",

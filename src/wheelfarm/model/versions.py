@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from packaging.version import InvalidVersion, Version
 
@@ -35,6 +36,7 @@ class Minor:
         return f"{self.major}.{self.minor}"
 
 
+@lru_cache(maxsize=16384)
 def parse_version(text: str, what: str = "version") -> Version:
     """Read a PEP 440 version; BadInputError names ``what`` it should have been."""
     try:

@@ -7,6 +7,7 @@ the local version says of CUDA and torch has no standard, so every farm's habit 
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -138,7 +139,7 @@ class WheelName:
     @property
     def version(self) -> Version:
         """The version, with its local part."""
-        return Version(self.version_text)
+        return parse_version(self.version_text)
 
     @property
     def label(self) -> Label:
@@ -184,6 +185,22 @@ class WheelName:
     def dist_info(self) -> str:
         """The name of the wheel's dist-info folder."""
         return f"{self.distribution}-{self.version_text}.dist-info"
+
+    def relabelled(self, labels: Iterable[tuple[str, PythonTag | None]]) -> list[str]:
+        """Return the file name under other local versions, and other Python tags where given.
+
+        A plain text function, since an index asks for hundreds of thousands of names.
+        """
+        start = f"{self.distribution}-{self.version_text.partition('+')[0]}+"
+        build = f"-{self.build}" if self.build else ""
+        own = f"{'.'.join(self.pythons)}-{'.'.join(self.abis)}"
+        end = f"-{'.'.join(self.platforms)}.whl"
+        return [
+            f"{start}{label}{build}-{own}{end}"
+            if tag is None
+            else f"{start}{label}{build}-{tag.interpreter_tag}-{tag.abi_tag}{end}"
+            for label, tag in labels
+        ]
 
     def __str__(self) -> str:
         parts = [self.distribution, self.version_text]

@@ -1,0 +1,154 @@
+"""From one package's rows to all of its pages, its manifest part and its summary. Pure."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wheelfarm.index.channels import Placement, alias_names
+from wheelfarm.index.model import PACKAGE_SCHEMA
+from wheelfarm.index.pages import (
+    HTML_NAME,
+    JSON_ALIAS,
+    JSON_NAME,
+    Line,
+    line_of,
+    project_html,
+    project_json,
+    quoted,
+    safe_address,
+)
+from wheelfarm.index.rows import Row
+from wheelfarm.index.state import digest
+from wheelfarm.model.versions import parse_version
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SiteConfig:
+    """How a site is written.
+
+    ``files_url`` is the base address of the store's keys; None hosts the files under ``/files/``.
+    ``aliases`` lists torch-free wheels once per torch on the root pages.
+    """
+
+    title: str = "CUDA wheels"
+    files_url: str | None = None
+    aliases: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rendered:
+    """One package's part of the site: pages by path, hosted wheels, what common pages say of it."""
+
+    pages: Mapping[str, bytes]
+    hosted: tuple[str, ...]
+    summary: Mapping[str, Any]
+
+
+def render(package: str, rows: list[Row], placement: Placement, config: SiteConfig) -> Rendered:
+    """Return everything that the site says of a package."""
+    channels: dict[str, list[Line]] = defaultdict(list)
+    lines: list[Line] = []
+    hosted: list[str] = []
+    wheels: list[str] = []
+    paths = {each: each.path for each in placement.lines.combinations()}
+    for row in ordered(rows):
+        where = _where(row, config)
+        if "://" not in where:
+            hosted.append(row.url)
+        stand = placement.stand(row.kind)
+        line = line_of(row, where, alias_names(row.name, row.filename, stand))
+        lines.append(line)
+        stands = [paths[channel] for channel in stand.channels]
+        for path in stands:
+            channels[path].append(line)
+        wheels.append(_manifest_entry(row, where, stands))
+    pages = _project_pages(f"simple/{package}", package, lines, "../../", aliases=config.aliases)
+    for path, found in channels.items():
+        folder = f"{path}/simple/{package}"
+        pages |= _project_pages(folder, package, found, "../../../../", aliases=False)
+    part = _part(package, wheels)
+    pages[f"manifest/packages/{package}.json"] = part
+    return Rendered(
+        pages=pages,
+        hosted=tuple(hosted),
+        summary=_summary(
+            rows, [path for each, path in sorted(paths.items()) if path in channels], digest(part)
+        ),
+    )
+
+
+def labels_of(rows: Iterable[Row]) -> list[str]:
+    """Return the local versions of a package's wheels, each once: what makes channels exist."""
+    return sorted({row.name.version_text.partition("+")[2] for row in rows})
+
+
+def ordered(rows: Iterable[Row]) -> list[Row]:
+    """Return rows newest first, as old clients take the first link that matches; yanked last."""
+    out = sorted(rows, key=lambda row: row.filename)
+    texts = {row.name.version_text for row in out}
+    versions = sorted({parse_version(text) for text in texts})
+    rank = {version: number for number, version in enumerate(versions)}
+    ranks = {text: rank[parse_version(text)] for text in texts}
+    out.sort(
+        key=lambda row: (
+            ranks[row.name.version_text],
+            row.name.build_number if row.name.build else (0, ""),
+        ),
+        reverse=True,
+    )
+    out.sort(key=lambda row: row.yanked is not None)
+    return out
+
+
+def _project_pages(
+    folder: str, package: str, lines: list[Line], up: str, *, aliases: bool
+) -> dict[str, bytes]:
+    document = project_json(package, lines, up=up)
+    return {
+        f"{folder}/{HTML_NAME}": project_html(package, lines, up=up, aliases=aliases),
+        f"{folder}/{JSON_NAME}": document,
+        f"{folder}/{JSON_ALIAS}": document,
+    }
+
+
+def _where(row: Row, config: SiteConfig) -> str:
+    """Return a wheel's address: absolute, or under the site's root."""
+    if row.key is None:
+        return safe_address(row.url)
+    if config.files_url is not None:
+        return safe_address(f"{config.files_url.rstrip('/')}/{quoted(row.key)}")
+    return quoted(row.key)
+
+
+#: Members of a record that say nothing to a client.
+_INTERNAL = ("revision", "removed")
+
+
+def _manifest_entry(row: Row, where: str, stands: list[str]) -> str:
+    entry = row.document.copy()
+    for key in _INTERNAL:
+        entry.pop(key, None)
+    # The part lies in /manifest/packages/, two folders under the root.
+    entry["url"] = where if "://" in where else f"../../{where}"
+    entry["channels"] = stands
+    return json.dumps(entry)
+
+
+def _part(package: str, wheels: list[str]) -> bytes:
+    head = json.dumps({"schema": PACKAGE_SCHEMA, "package": package})[:-1]
+    body = ",\n".join(wheels)
+    return f'{head}, "wheels": [\n{body}\n]}}\n'.encode()
+
+
+def _summary(rows: list[Row], channels: list[str], part_sha256: str) -> dict[str, Any]:
+    texts = {row.name.version_text.partition("+")[0] for row in rows}
+    versions = {parse_version(text) for text in texts}
+    return {
+        "labels": labels_of(rows),
+        "channels": channels,
+        "versions": [str(version) for version in sorted(versions)],
+        "wheels": len(rows),
+        "part": part_sha256,
+    }

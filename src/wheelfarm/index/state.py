@@ -1,0 +1,95 @@
+"""What a build remembers of the site that it wrote: per package, and of the pages over all."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wheelfarm.index.tree import SiteTree
+from wheelfarm.reading import parse_json
+
+#: Raised whenever pages would look different for the same records.
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackageState:
+    """A package as the last build left it.
+
+    ``token`` names the catalogue's state, ``pages`` each page's hash, ``files`` the hosted files
+    (keys in the store), ``summary`` what the pages over all packages say of it.
+    """
+
+    token: str
+    pages: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SiteState:
+    """The last build: its inputs, each package's token and summary, the common pages."""
+
+    inputs: str = ""
+    packages: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    pages: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, tree: SiteTree) -> "SiteState":
+        """Return what the last build of this folder left; nothing for a new one."""
+        document = _read(tree, "state.json")
+        if document is None:
+            return cls()
+        inputs = str(document["inputs"]) if document.get("format") == FORMAT else ""
+        return cls(inputs=inputs, packages=document["packages"], pages=document["pages"])
+
+    def to_bytes(self) -> bytes:
+        """Return the document of ``state.json``."""
+        return _bytes(
+            {
+                "format": FORMAT,
+                "inputs": self.inputs,
+                "packages": dict(self.packages),
+                "pages": dict(self.pages),
+            }
+        )
+
+
+def load_package(tree: SiteTree, package: str) -> PackageState | None:
+    """Return a package's state, None where the last build did not have it."""
+    document = _read(tree, f"packages/{package}.json")
+    if document is None:
+        return None
+    return PackageState(
+        token=document["token"],
+        pages=document["pages"],
+        files=tuple(document["files"]),
+        summary=document["summary"],
+    )
+
+
+def package_bytes(state: PackageState) -> bytes:
+    """Return the document of a package's state."""
+    return _bytes(
+        {
+            "token": state.token,
+            "pages": dict(state.pages),
+            "files": list(state.files),
+            "summary": dict(state.summary),
+        }
+    )
+
+
+def digest(data: bytes) -> str:
+    """Return a page's hash, long enough to see that it changed."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _read(tree: SiteTree, name: str) -> Any:
+    path = tree.state / name
+    return parse_json(path.read_bytes(), str(path)) if path.exists() else None
+
+
+def _bytes(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, sort_keys=True).encode()

@@ -1,0 +1,127 @@
+"""A store in a folder: whole files or none, one lock per package, no server."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from wheelfarm import files
+from wheelfarm.errors import BadInputError
+from wheelfarm.store.model import Catalogue, Records, catalogue_bytes
+from wheelfarm.store.protocol import (
+    Blob,
+    BlobMissingError,
+    RefusedError,
+    StoreConflictError,
+    StoreError,
+)
+
+
+class DirectoryStore:
+    """A store under ``root``, made on the first write.
+
+    ``files/``, ``reports/`` and ``catalogue/`` may be served as they are. A catalogue's token is
+    the hash of its bytes; its lock lies in ``locks/`` and ends with the process that holds it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @property
+    def location(self) -> str:
+        """The folder."""
+        return str(self.root)
+
+    def heads(self) -> Mapping[str, str]:
+        """Return each package with the hash of its catalogue."""
+        folder = self.root / "catalogue"
+        if not folder.is_dir():
+            return {}
+        return {
+            path.stem: hashlib.sha256(path.read_bytes()).hexdigest()
+            for path in sorted(folder.glob("*.json"))
+            if not path.name.startswith(".")
+        }
+
+    def catalogue(self, package: str) -> Catalogue:
+        """Return a package's records."""
+        path = self._catalogue_path(package)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return Catalogue(package=package)
+        return Catalogue(package=package, data=data, token=hashlib.sha256(data).hexdigest())
+
+    def replace(self, package: str, records: Records, token: str) -> str:
+        """Write a catalogue whose state is still ``token``."""
+        path = self._catalogue_path(package)
+        data = catalogue_bytes(package, records)
+        with files.locked(self.root / "locks" / f"{package}.lock"):
+            found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+            if found != token:
+                message = f"the catalogue of {package} changed"
+                raise StoreConflictError(message)
+            files.write_bytes(path, data)
+        return hashlib.sha256(data).hexdigest()
+
+    def put(self, key: str, source: Path, sha256: str) -> str:
+        """Store a file's bytes, read them back, and return the key."""
+        target = self._path(key)
+        if target.exists():
+            if files.sha256(target) == sha256:
+                return key
+            message = f"{key} stands in {self.location} with other bytes"
+            raise RefusedError(message, cause="the file was damaged or changed in the store")
+        files.copy(source, target)
+        found = files.sha256(target)
+        if found != sha256:
+            files.remove(target)
+            message = f"{key} was read back with sha256 {found}, expected {sha256}"
+            raise StoreError(
+                message, cause="the file changed while it was stored, or the disk lies"
+            )
+        return key
+
+    def fetch(self, key: str, target: Path) -> None:
+        """Copy a blob to ``target``."""
+        try:
+            files.copy(self._path(key), target)
+        except FileNotFoundError as error:
+            raise BlobMissingError(key, self.location) from error
+
+    def local(self, key: str) -> Path | None:
+        """Return the blob's path; raises BlobMissingError where there is none."""
+        path = self._path(key)
+        if not path.is_file():
+            raise BlobMissingError(key, self.location)
+        return path
+
+    def folder(self) -> Path | None:
+        """Return the folder of the hosted files."""
+        return self.root / "files"
+
+    def blobs(self, package: str) -> Iterator[Blob]:
+        """Return every file of a package; half-written ones are no files yet."""
+        for area in ("files", "reports"):
+            folder = self._path(f"{area}/{package}")
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and not path.name.endswith(".part"):
+                    key = path.relative_to(self.root).as_posix()
+                    yield Blob(key=key, size=path.stat().st_size)
+
+    def delete(self, key: str) -> None:
+        """Remove a blob, and its folder where that is empty now."""
+        path = self._path(key)
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()
+
+    def _catalogue_path(self, package: str) -> Path:
+        return self._path(f"catalogue/{package}.json")
+
+    def _path(self, key: str) -> Path:
+        pure = PurePosixPath(key)
+        if pure.is_absolute() or ".." in pure.parts:
+            message = f"{key!r} is no key of a store"
+            raise BadInputError(message)
+        return self.root / pure

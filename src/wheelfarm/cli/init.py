@@ -31,7 +31,8 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.errors import BadInputError
     from wheelfarm.http import Client
     from wheelfarm.recipes.load import POLICY_FILE, recipe_path
-    from wheelfarm.recipes.lock import load_lock, save_lock
+    from wheelfarm.recipes.lock import load_lock
+    from wheelfarm.recipes.lock_file import save_lock
     from wheelfarm.recipes.new import policy_text, recipe_text
     from wheelfarm.recipes.pypi import index_url
     from wheelfarm.recipes.resolve_source import resolve_source

@@ -18,7 +18,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Lock the packages and print what each source is."""
     from wheelfarm.http import Client
-    from wheelfarm.recipes.lock import check_unchanged, load_lock, save_lock
+    from wheelfarm.recipes.lock import load_lock
+    from wheelfarm.recipes.lock_file import check_unchanged, save_lock
     from wheelfarm.recipes.pypi import index_url
     from wheelfarm.recipes.resolve_source import resolve_source
 

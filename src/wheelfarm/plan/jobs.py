@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from wheelfarm.grid.model import GridCell
-from wheelfarm.model.cell import JobId
+from wheelfarm.model.cell import CellId, JobId
 from wheelfarm.plan.model import Cost, Job, JobKind, LeftOut, PlannedCell
 from wheelfarm.recipes.model import Defaults, Recipe
 
@@ -28,33 +28,40 @@ def planned_cell(
     name = str(identifier)
     minutes = cost.minutes(len(cell.archs.entries))
     shards = recipe.shards_on[identifier.platform]
-
-    def job(ident: JobId, text: str, kind: JobKind, share: float) -> Job:
-        return Job(
-            id=ident, name=text, cell_name=name, kind=kind, cost_minutes=_rounded(minutes * share)
-        )
-
+    jobs: tuple[Job, ...]
     if shards == 1:
-        jobs = [job(JobId(identifier), name, "whole", 1.0)]
+        jobs = (_job(JobId(identifier), name, name, "whole", minutes),)
     else:
-        jobs = [
-            job(
-                JobId(identifier, shard, shards),
-                f"{name}-shard{shard}of{shards}",
-                "shard",
-                1.0 / shards,
-            )
-            for shard in range(1, shards + 1)
-        ]
-        jobs.append(job(JobId(identifier, link=True), f"{name}-link", "link", _LINK_SHARE))
+        jobs = (
+            *_shards(identifier, name, shards, minutes),
+            _job(JobId(identifier, link=True), f"{name}-link", name, "link", minutes * _LINK_SHARE),
+        )
     return PlannedCell(
         cell=cell,
-        jobs=tuple(jobs),
+        jobs=jobs,
         cost_minutes=sum(item.cost_minutes for item in jobs),
         priority=recipe.priority,
         build=build,
         reason=reason,
     )
+
+
+def _shards(cell: CellId, name: str, shards: int, minutes: float) -> list[Job]:
+    share = _rounded(minutes / shards)
+    return [
+        Job(
+            id=JobId(cell, shard, shards),
+            name=f"{name}-shard{shard}of{shards}",
+            cell_name=name,
+            kind="shard",
+            cost_minutes=share,
+        )
+        for shard in range(1, shards + 1)
+    ]
+
+
+def _job(ident: JobId, name: str, cell_name: str, kind: JobKind, minutes: float) -> Job:
+    return Job(id=ident, name=name, cell_name=cell_name, kind=kind, cost_minutes=_rounded(minutes))
 
 
 def _rounded(minutes: float) -> float:
@@ -132,10 +139,9 @@ def batched(cells: Sequence[PlannedCell]) -> tuple[tuple[PlannedCell, ...], ...]
 
 def _entry_bytes(cell: PlannedCell) -> int:
     """Return a bound of the bytes that a cell's jobs take in a matrix."""
-    last = len(json.dumps(matrix_entry(cell, cell.jobs[-1]))) + 2
-    first = len(json.dumps(matrix_entry(cell, cell.jobs[0]))) + 2
-    # Shard numbers have at most three digits, so no job's text is longer than this.
-    return (max(first, last) + 4) * len(cell.jobs)
+    longest = max(cell.jobs[-2:], key=lambda job: len(job.name) + len(job.kind))
+    # Beside the comma, as numbers of minutes differ by a digit or two.
+    return (len(json.dumps(matrix_entry(cell, longest))) + 8) * len(cell.jobs)
 
 
 def matrix_entry(cell: PlannedCell, job: Job) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 #: Verb -> what it does, in the order in which a farm's maintainer and then a user meets them.
 VERBS: dict[str, str] = {
     "init": "make a recipe from a project's name on PyPI, in a new or existing farm",
+    "lint": "check a farm for what its files alone can't show",
     "migrate": "bring an existing farm's packages and policy into this form",
     "grid": "show which cells exist, and why every other one does not",
     "plan": "show which jobs are missing, in batches; never build",

@@ -63,11 +63,17 @@ LockedSource = LockedArchive | LockedCommit | LockedFolder
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LockEntry:
-    """One package: the source as the recipe wrote it, what it is, and the version it says."""
+    """One package: the source as the recipe wrote it, what it is, and what was read from it.
+
+    ``survey`` is the verdict of the survey over the patched tree, "" where there was none, and
+    ``evidence`` its first place.
+    """
 
     spec: str
     source: LockedSource
     version: Version | None = None
+    survey: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,6 +150,8 @@ def read_lock(text: str, context: str) -> FarmLock:
 def _read_entry(reader: Reader) -> LockEntry | None:
     spec = reader.string("source")
     version = reader.parsed("version", parse_version)
+    survey = reader.string("survey", "")
+    evidence = reader.string("evidence", "")
     source: LockedSource | None = None
     if reader.has("commit"):
         commit = reader.parsed("commit", _checked(_COMMIT, "a commit of 40 digits")) or ""
@@ -162,7 +170,9 @@ def _read_entry(reader: Reader) -> LockEntry | None:
     else:
         reader.fault("expected one of commit, sha256 and folder")
     reader.done()
-    return None if source is None else LockEntry(spec=spec, source=source, version=version)
+    if source is None:
+        return None
+    return LockEntry(spec=spec, source=source, version=version, survey=survey, evidence=evidence)
 
 
 def _checked(pattern: re.Pattern[str], what: str) -> Any:

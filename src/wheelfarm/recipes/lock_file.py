@@ -37,6 +37,8 @@ def _entry_dict(entry: LockEntry) -> dict[str, Any]:
                 document["submodules"] = True
         case LockedFolder(path=path):
             document["folder"] = path
+    if entry.survey:
+        document |= {"survey": entry.survey, "evidence": entry.evidence}
     return document
 
 

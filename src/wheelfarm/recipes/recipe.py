@@ -7,6 +7,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.axis import TORCH_AXES, TorchAxis
+from wheelfarm.model.cell import cell_name
 from wheelfarm.model.python import PythonAxis
 from wheelfarm.model.versions import Minor, parse_version
 from wheelfarm.reading import Reader
@@ -29,6 +30,7 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _COMPONENT = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.ASCII)
 _PLACEHOLDER = re.compile(r"\{(?:VER:[A-Za-z0-9._-]+|LOCAL)\}", re.ASCII)
+_SIBLING = re.compile(r"\{VER:([A-Za-z0-9._-]+)\}", re.ASCII)
 _PYTHON_AXES: tuple[PythonAxis, ...] = ("exact", "abi3", "none")
 _SHARD_FILTERS: tuple[ShardFilter, ...] = ("seat", "source")
 #: More shards than this would not fit into one matrix of GitHub's.
@@ -190,7 +192,9 @@ def _requires_dist(reader: Reader) -> tuple[str, ...] | None:
     for index, word in enumerate(words):
         # A local version behind the placeholder must be there for the text to be a requirement.
         _check_requirement(reader, _PLACEHOLDER.sub("1", word), "requires_dist", index)
-    return words
+    return tuple(
+        _SIBLING.sub(lambda match: f"{{VER:{cell_name(match[1])}}}", item) for item in words
+    )
 
 
 def _components(reader: Reader) -> tuple[str, ...]:

@@ -1,0 +1,81 @@
+"""What is wrong with a farm though it can be read: each finding with its rule."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from wheelfarm.errors import BadInputError
+from wheelfarm.model.platform import LINUX_AARCH64
+from wheelfarm.recipes.lock import FarmLock
+from wheelfarm.recipes.model import OVERRIDES, Farm, Recipe
+
+Level = Literal["fault", "warning"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One finding: the package ("" for the policy), the rule, what is wrong."""
+
+    package: str
+    rule: str
+    message: str
+    level: Level = "fault"
+
+
+def lint_recipes(farm: Farm, lock: FarmLock) -> tuple[Finding, ...]:
+    """Return what recipes, policy and lock alone show."""
+    findings = list(_policy(farm))
+    for recipe in farm.recipes.values():
+        findings += _axis(recipe, lock)
+        findings += _reasons(recipe)
+        findings += _source(recipe, lock)
+    return tuple(findings)
+
+
+def _policy(farm: Farm) -> Iterator[Finding]:
+    policy = farm.policy
+    if LINUX_AARCH64 in policy.platforms and not policy.arch_policy_aarch64:
+        message = "linux_aarch64 is a platform, but arch_policy_aarch64 has no CUDA line"
+        yield Finding(package="", rule="aarch64", message=message, level="warning")
+    if not farm.recipes:
+        yield Finding(package="", rule="empty", message="the farm has no recipe")
+
+
+def _axis(recipe: Recipe, lock: FarmLock) -> Iterator[Finding]:
+    name = recipe.package
+    if not recipe.torch_axis_stated:
+        message = "links_torch (or torch_axis) is not stated; the default is true"
+        yield Finding(package=name, rule="axis-stated", message=message)
+    entry = lock.entries.get(name)
+    verdict = "" if entry is None else entry.survey
+    if not verdict:
+        message = "there is no survey verdict; `wheelfarm lock` surveys the source"
+        yield Finding(package=name, rule="axis-surveyed", message=message)
+    elif verdict == "mixed" and recipe.torch_axis != "linked":
+        message = f"the survey found several kinds of binaries, and the recipe {recipe.torch_axis}"
+        yield Finding(package=name, rule="axis-agrees", message=message)
+    elif verdict in {"unknown", "optional"}:
+        message = f"the survey's verdict is {verdict}; the built wheel alone proves the axis"
+        yield Finding(package=name, rule="axis-agrees", message=message, level="warning")
+    elif verdict not in {recipe.torch_axis, "mixed"} and recipe.torch_axis_stated:
+        message = f"the recipe states {recipe.torch_axis}, the survey found {verdict}"
+        yield Finding(package=name, rule="axis-agrees", message=message)
+
+
+def _reasons(recipe: Recipe) -> Iterator[Finding]:
+    for key in OVERRIDES:
+        value = getattr(recipe, key)
+        if value is not None and value != {} and key not in recipe.reasons:
+            message = f"{key} overrides the farm's policy without a reason in `reasons`"
+            yield Finding(package=recipe.package, rule="reason", message=message)
+
+
+def _source(recipe: Recipe, lock: FarmLock) -> Iterator[Finding]:
+    try:
+        lock.entry_of(recipe)
+    except BadInputError as error:
+        message = f"{error.what}; {error.hint}"
+        yield Finding(package=recipe.package, rule="locked", message=message)
+    if lock.version_of(recipe) is None:
+        message = "the version is not known: state it, or let `wheelfarm lock` read the source"
+        yield Finding(package=recipe.package, rule="version", message=message)

@@ -85,6 +85,12 @@ class Costs:
                 merged.setdefault(unit_key(call, known), {})[archs] = value
         return Costs(merged)
 
+    @classmethod
+    def add(cls, path: Path, calls: Iterable[Call], keys: Iterable[str] = ()) -> None:
+        """Add what a build measured to a package's file; jobs may do so at the same time."""
+        with files.locked(path.with_suffix(".lock")):
+            cls.read(path).with_calls(calls, keys).write(path)
+
     def write(self, path: Path) -> None:
         """Write the costs to their file."""
         units = {

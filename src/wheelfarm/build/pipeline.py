@@ -5,20 +5,12 @@ its inputs and the key of the step before; a second run does only what changed o
 """
 
 import logging
-import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm import files
-from wheelfarm.build.cache import NoCache, find_cache
-from wheelfarm.build.compile import (
-    CompileSpec,
-    compile_environment,
-    compile_wheel,
-    system_path,
-)
+from wheelfarm.build.costs import Costs
 from wheelfarm.build.dependencies import install_dependencies, installable
 from wheelfarm.build.environment import (
     Environment,
@@ -27,21 +19,19 @@ from wheelfarm.build.environment import (
     has_wheel_toolkit,
     make_environment,
 )
+from wheelfarm.build.part import Prepared, compile_part, job_cache
 from wheelfarm.build.patches import apply_patches, run_patch_script
-from wheelfarm.build.prebuild import run_prebuild_script
 from wheelfarm.build.repair import repair_wheel
 from wheelfarm.build.request import BuildRequest, BuiltWheel, source_inputs
 from wheelfarm.build.requirements import build_requirements, install_requirements
-from wheelfarm.build.resources import choose_jobs, read_machine
 from wheelfarm.build.retag import (
     curated_requirements,
     needed_outside,
     retag_wheel,
     upstream_requirements,
 )
-from wheelfarm.build.seat_setup import Seat, SeatSpec, prepare_seat
 from wheelfarm.build.source import fetch_source
-from wheelfarm.build.steps import Inputs, Step, StepResult
+from wheelfarm.build.steps import Inputs, InputValue, Step, StepResult
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.errors import BadInputError
 from wheelfarm.files import sha256
@@ -66,10 +56,10 @@ def build_cell(
     Raises BadInputError for sources and patches that are not what was declared, BuildError where
     a step fails, CouldNotLookError for what the machine lacks.
     """
-    return _Pipeline(request, workspace, listen or (lambda _name, _result: None)).run()
+    return Pipeline(request, workspace, listen or (lambda _name, _result: None)).run()
 
 
-class _Pipeline:
+class Pipeline:
     """The steps of one cell; each method is one step and returns its result."""
 
     def __init__(self, request: BuildRequest, workspace: Workspace, listen: StepListener) -> None:
@@ -79,11 +69,17 @@ class _Pipeline:
         self.folder = workspace.cell(request.cell.identifier)
         self.logs = self.folder / "logs"
         self.results: dict[str, StepResult] = {}
+        self.costs = workspace.cache / "costs" / f"{request.cell.identifier.package}.json"
 
     def run(self) -> BuiltWheel:
+        """Build the cell in one job."""
+        prepared = self.prepare()
+        return self.finish(self._compile(prepared), prepared)
+
+    def prepare(self) -> Prepared:
+        """Run the steps that every job of the cell starts with."""
         compiler = find_program("g++", hint="install one (Debian, Ubuntu: apt-get install g++)")
-        source = self._source()
-        patched = self._patches(source)
+        patched = self._patches(self._source())
         environment = self._environment()
         tree = patched.path("tree") / self.request.build_subdir
         if not tree.is_dir():
@@ -91,22 +87,37 @@ class _Pipeline:
             raise BadInputError(message, hint="correct build_subdir in the recipe")
         requirements = self._requirements(tree, environment)
         toolkit, view, stub = self._toolkit(environment, compiler)
-        compiled = self._compile(patched, requirements, environment, view)
-        repaired = self._repair(compiled, environment, toolkit)
+        cell = self.request.cell
+        store = f"{cell.identifier.accelerator}-torch{cell.torch_release}"
+        return Prepared(
+            request=self.request,
+            tree=patched.path("tree"),
+            packages=requirements.path("packages"),
+            environment=environment,
+            toolkit=toolkit,
+            view=view,
+            driver_stub=stub,
+            kept=self.workspace.cache / "compilers" / store,
+            peak=Costs.read(self.costs).peak(),
+        )
+
+    def finish(self, compiled: StepResult, prepared: Prepared) -> BuiltWheel:
+        """Repair and retag the wheel that a compile left."""
+        repaired = self._repair(compiled, prepared.environment, prepared.toolkit)
         tagged = self._retag(repaired)
         return BuiltWheel(
             cell=self.request.cell,
             wheel=tagged.path("wheel"),
             grafted=_lines(repaired, "grafted"),
             requires_dist=_lines(tagged, "requires"),
-            environment=environment,
-            toolkit=toolkit,
-            driver_stub=stub,
-            packages=self._dependencies(tagged, environment),
+            environment=prepared.environment,
+            toolkit=prepared.toolkit,
+            driver_stub=prepared.driver_stub,
+            packages=self._dependencies(tagged, prepared.environment),
             steps=self.results,
         )
 
-    def _step(
+    def step(
         self,
         name: str,
         inputs: Inputs,
@@ -114,6 +125,7 @@ class _Pipeline:
         *,
         keep: tuple[str, ...] = (),
     ) -> StepResult:
+        """Run one step of the cell in a folder of its name, with a log of its name."""
         log = self.logs / f"{name}.log"
         step = Step(name=name, folder=self.folder / name, log=log, inputs=inputs)
         self.listen(name, None)
@@ -131,7 +143,7 @@ class _Pipeline:
             )
             return {"tree": str(tree.relative_to(folder))}
 
-        return self._step("source", source_inputs(source), work)
+        return self.step("source", source_inputs(source), work)
 
     def _patches(self, source: StepResult) -> StepResult:
         request = self.request
@@ -150,7 +162,7 @@ class _Pipeline:
             "patches": [sha256(path) for path in request.patches],
             "script": None if script is None else sha256(script),
         }
-        return self._step("patches", inputs, work)
+        return self.step("patches", inputs, work)
 
     def _environment(self) -> Environment:
         cell = self.request.cell
@@ -179,7 +191,7 @@ class _Pipeline:
             "requirements": list(wanted),
             "environment": self.results["environment"].key,
         }
-        return self._step("requirements", inputs, work)
+        return self.step("requirements", inputs, work)
 
     def _toolkit(self, environment: Environment, compiler: Path) -> tuple[Toolkit, Path, Path]:
         accelerator = self.request.cell.identifier.accelerator
@@ -193,40 +205,22 @@ class _Pipeline:
         stub = make_driver_stub(headers, self.folder / "driver", compiler=compiler)
         return toolkit, make_view(toolkit, self.folder / "cuda", stub=stub), stub.parent
 
-    def _compile(
-        self, patched: StepResult, requirements: StepResult, environment: Environment, view: Path
-    ) -> StepResult:
-        request = self.request
-        jobs = choose_jobs(read_machine(), most=request.max_jobs)
-
+    def _compile(self, prepared: Prepared) -> StepResult:
         def work(folder: Path, log: Path) -> Mapping[str, str]:
-            tree = folder / "tree"
-            shutil.copytree(patched.path("tree"), tree, symlinks=True)
-            spec = CompileSpec(
-                tree=tree / request.build_subdir,
-                environment=environment,
-                seat=self._seat(folder, environment, view),
-                pure=request.pure,
-                archs=request.archs,
-                jobs=jobs,
-                nvcc_threads=request.nvcc_threads,
-                nvcc_flags=request.nvcc_flags,
-                extra_path=(requirements.path("packages") / "bin",),
-                python_path=(requirements.path("packages"),),
-                extra_environment=request.environment,
-            )
-            if request.pre_build_script:
-                added = run_prebuild_script(
-                    request.pre_build_script, spec.tree, compile_environment(spec), log=log
-                )
-                spec = replace(spec, extra_environment={**request.environment, **added})
-            wheel = compile_wheel(spec, folder / "wheel", log=log)
-            files.remove(tree)
-            return {"wheel": str(wheel.relative_to(folder)), "calls": "seat/calls.jsonl"}
+            cache = job_cache(prepared, folder / "cache")
+            part = compile_part(prepared, folder, log=log, cache=cache)
+            files.remove(folder / "cache")
+            Costs.add(self.costs, part.calls)
+            return {"wheel": str(part.wheel.relative_to(folder)), "calls": "seat/calls.jsonl"}
 
-        inputs = {
-            "patches": patched.key,
-            "requirements": requirements.key,
+        return self.step("compile", self.compile_inputs(), work)
+
+    def compile_inputs(self) -> dict[str, InputValue]:
+        """Return what the compile of every job depends on."""
+        request = self.request
+        return {
+            "patches": self.results["patches"].key,
+            "requirements": self.results["requirements"].key,
             "subdir": request.build_subdir,
             "archs": str(request.archs),
             "environment": dict(request.environment),
@@ -235,28 +229,6 @@ class _Pipeline:
             "nvcc_flags": request.nvcc_flags,
             "pure": request.pure,
         }
-        return self._step("compile", inputs, work)
-
-    def _seat(self, folder: Path, environment: Environment, view: Path) -> Seat:
-        """Prepare the seat of one compile, with the cache of all builds of this (CUDA, torch)."""
-        cell = self.request.cell
-        store = f"{cell.identifier.accelerator}-torch{cell.torch_release}"
-        cache = find_cache(self.workspace.cache / "compilers" / store)
-        if isinstance(cache, NoCache):
-            logger.warning("compiling without a cache: %s", cache.reason)
-        folders = {"python": environment.interpreter.include}
-        if environment.torch is not None:
-            folders["torch"] = environment.torch.folder
-        return prepare_seat(
-            SeatSpec(
-                root=folder,
-                folder=folder / "seat",
-                toolkit=view,
-                folders=folders,
-                cache=None if isinstance(cache, NoCache) else cache,
-                path=os.pathsep.join(system_path()),
-            )
-        )
 
     def _repair(
         self, compiled: StepResult, environment: Environment, toolkit: Toolkit
@@ -282,7 +254,7 @@ class _Pipeline:
         floor = None if request.glibc_floor is None else str(request.glibc_floor)
         # Decided by content: a compile that was forced and gave other bytes is repaired anew.
         inputs = {"wheel": sha256(compiled.path("wheel")), "floor": floor}
-        return self._step("repair", inputs, work)
+        return self.step("repair", inputs, work)
 
     def _retag(self, repaired: StepResult) -> StepResult:
         request = self.request
@@ -324,7 +296,7 @@ class _Pipeline:
             "build": request.build_tag,
             "pinned": request.torch_pinned,
         }
-        return self._step("retag", inputs, work)
+        return self.step("retag", inputs, work)
 
     def _dependencies(self, tagged: StepResult, environment: Environment) -> Path:
         """Install what the wheel requires, as a user would, and return where it is."""
@@ -338,7 +310,7 @@ class _Pipeline:
             "requirements": list(wanted),
             "environment": self.results["environment"].key,
         }
-        return self._step("dependencies", inputs, work).path("packages")
+        return self.step("dependencies", inputs, work).path("packages")
 
 
 def _lines(result: StepResult, name: str) -> tuple[str, ...]:

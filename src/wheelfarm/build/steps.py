@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 #: Raised when the meaning of a record or of any key changes; older records are then not believed.
 FORMAT = 1
 
-Inputs = Mapping[str, str | int | bool | list[str] | dict[str, str] | None]
+InputValue = str | int | bool | list[str] | dict[str, str] | None
+Inputs = Mapping[str, InputValue]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

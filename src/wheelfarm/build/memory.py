@@ -1,0 +1,81 @@
+"""Memory of a build: what units took and what the machine has come in, jobs or a refusal go out."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from wheelfarm.build.resources import BYTES_PER_JOB, Machine, choose_jobs, read_machine
+from wheelfarm.errors import BuildError
+
+#: A build that pushes more than this to the swap space takes many times its time (bytes).
+MOST_SWAP = 1_000_000_000
+#: What a compile's largest process leaves out: the driver program beside it, and the build tool.
+_BESIDE = 300_000_000
+_SECONDS_BETWEEN_LOOKS = 2.0
+
+
+class SwappedError(BuildError):
+    """A build used more swap space than it may; with fewer jobs at once it fits."""
+
+    def __init__(self, used: int, jobs: int) -> None:
+        super().__init__(
+            f"the build used {used / 1e9:.1f} GB of swap space with {jobs} jobs at once",
+            cause="the compilers together need more memory than the machine has",
+            hint=f"set max_jobs to {max(1, jobs // 2)} in the recipe, or nvcc_threads to 1",
+        )
+
+
+def choose_build_jobs(*, most: int | None, peak: int | None, machine: Machine | None = None) -> int:
+    """Return how many compiles run at once: at least 1, at most ``most``.
+
+    ``peak`` is the package's largest compile (bytes) where an earlier build measured it.
+    """
+    each = BYTES_PER_JOB if peak is None else peak + _BESIDE
+    return choose_jobs(machine or read_machine(), most=most, bytes_per_job=each)
+
+
+@contextmanager
+def watching_swap(*, jobs: int, limit: int = MOST_SWAP, root: Path = Path("/")) -> Iterator[None]:
+    """Watch the swap space while the body runs.
+
+    Raises SwappedError at its end where the body used more than ``limit`` bytes, except at one job:
+    there is no knob left to turn then.
+    """
+    before = swap_used(root)
+    most = before
+    done = threading.Event()
+
+    def look() -> None:
+        nonlocal most
+        while not done.wait(_SECONDS_BETWEEN_LOOKS):
+            most = max(most, swap_used(root))
+
+    watcher = threading.Thread(target=look, daemon=True, name="swap")
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+    used = max(most, swap_used(root)) - before
+    if used > limit and jobs > 1:
+        raise SwappedError(used, jobs)
+
+
+def swap_used(root: Path = Path("/")) -> int:
+    """Return the bytes of swap space in use: the cgroup's where it says so, else the machine's."""
+    current = root / "sys/fs/cgroup/memory.swap.current"
+    try:
+        return int(current.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        pass
+    fields: dict[str, int] = {}
+    try:
+        for line in (root / "proc/meminfo").read_text(encoding="ascii").splitlines():
+            name, _, rest = line.partition(":")
+            if name in {"SwapTotal", "SwapFree"}:
+                fields[name] = int(rest.split()[0]) * 1024
+    except (OSError, ValueError, IndexError):
+        return 0
+    return max(0, fields.get("SwapTotal", 0) - fields.get("SwapFree", 0))

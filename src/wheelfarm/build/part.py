@@ -1,0 +1,135 @@
+"""One job's compile: what was prepared and a part of the build come in, a wheel or a log goes out.
+
+A plain build, a census, a shard and a link job run the same build in the same way; only what the
+seat does with each unit differs.
+"""
+
+import logging
+import os
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wheelfarm import files
+from wheelfarm.build.cache import CompilerCache, NoCache, find_cache
+from wheelfarm.build.calls import Call, read_calls
+from wheelfarm.build.compile import (
+    CompileSpec,
+    compile_environment,
+    compile_wheel,
+    system_path,
+)
+from wheelfarm.build.environment import Environment
+from wheelfarm.build.guards import check_no_stubs, unseen_objects
+from wheelfarm.build.memory import choose_build_jobs, watching_swap
+from wheelfarm.build.prebuild import run_prebuild_script
+from wheelfarm.build.request import BuildRequest
+from wheelfarm.build.seat_setup import Seat, SeatPart, SeatSpec, prepare_seat
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prepared:
+    """What every job of a cell starts from.
+
+    ``tree`` is the patched source, ``packages`` holds the build requirements, ``view`` is the CUDA
+    root, ``kept`` the folder of compiler results that cells of one (CUDA, torch) share, ``peak``
+    the bytes of the package's largest compile where it was measured.
+    """
+
+    request: BuildRequest
+    tree: Path
+    packages: Path
+    environment: Environment
+    view: Path
+    kept: Path
+    peak: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompiledPart:
+    """What a job's compile left: the wheel (a shard's is of no use), the calls, the seat."""
+
+    wheel: Path
+    calls: tuple[Call, ...]
+    seat: Seat
+    unseen: tuple[str, ...]
+
+
+def job_cache(prepared: Prepared, folder: Path, *, kept: bool = True) -> CompilerCache | NoCache:
+    """Return the cache of one job: its own ``folder``, and the results that cells share."""
+    shared = prepared.kept if kept else None
+    return find_cache(folder, kept=shared, path=os.pathsep.join(system_path()))
+
+
+def compile_part(
+    prepared: Prepared,
+    folder: Path,
+    *,
+    log: Path,
+    cache: CompilerCache | NoCache,
+    part: SeatPart | None = None,
+) -> CompiledPart:
+    """Run the build in ``folder`` (its root) from a fresh copy of the tree.
+
+    Raises what ``compile_wheel`` raises, GuardError where an empty object is left in a whole build,
+    BuildError where the machine swapped.
+    """
+    request = prepared.request
+    part = part or SeatPart()
+    if isinstance(cache, NoCache):
+        logger.warning("compiling without a cache: %s", cache.reason)
+    tree = folder / "tree"
+    files.remove(tree)
+    shutil.copytree(prepared.tree, tree, symlinks=True)
+    seat = _seat(prepared, folder, cache, part)
+    jobs = choose_build_jobs(most=request.max_jobs, peak=prepared.peak)
+    spec = CompileSpec(
+        tree=tree / request.build_subdir,
+        environment=prepared.environment,
+        seat=seat,
+        pure=request.pure,
+        archs=request.archs,
+        jobs=jobs,
+        nvcc_threads=request.nvcc_threads,
+        nvcc_flags=request.nvcc_flags,
+        extra_path=(prepared.packages / "bin",),
+        python_path=(prepared.packages,),
+        extra_environment=request.environment,
+    )
+    if request.pre_build_script:
+        added = run_prebuild_script(
+            request.pre_build_script, spec.tree, compile_environment(spec), log=log
+        )
+        spec = replace(spec, extra_environment={**request.environment, **added})
+    shipped = frozenset(tree.rglob("*.o"))
+    with watching_swap(jobs=jobs):
+        wheel = compile_wheel(spec, folder / "wheel", log=log)
+    calls = read_calls(seat.log)
+    unseen = unseen_objects(tree, calls, folder, shipped=shipped)
+    if unseen:
+        logger.warning("%d objects were made behind the seat, as %s", len(unseen), unseen[0])
+    if part.mode in {"plain", "link"}:
+        check_no_stubs(tree)
+    files.remove(tree)
+    return CompiledPart(wheel=wheel, calls=calls, seat=seat, unseen=unseen)
+
+
+def _seat(prepared: Prepared, folder: Path, cache: CompilerCache | NoCache, part: SeatPart) -> Seat:
+    interpreter = prepared.environment.interpreter
+    return prepare_seat(
+        SeatSpec(
+            root=folder,
+            folder=folder / "seat",
+            toolkit=prepared.view,
+            folders={
+                "python": interpreter.include,
+                "site": interpreter.site_packages,
+                "packages": prepared.packages,
+            },
+            cache=None if isinstance(cache, NoCache) else cache,
+            part=part,
+            path=os.pathsep.join(system_path()),
+        )
+    )

@@ -126,6 +126,7 @@ def _seat(prepared: Prepared, folder: Path, cache: CompilerCache | NoCache, part
             folders={
                 "python": interpreter.include,
                 "site": interpreter.site_packages,
+                "environment": prepared.environment.folder,
                 "packages": prepared.packages,
             },
             cache=None if isinstance(cache, NoCache) else cache,

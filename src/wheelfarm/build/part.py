@@ -25,6 +25,7 @@ from wheelfarm.build.memory import choose_build_jobs, watching_swap
 from wheelfarm.build.prebuild import run_prebuild_script
 from wheelfarm.build.request import BuildRequest
 from wheelfarm.build.seat_setup import Seat, SeatPart, SeatSpec, prepare_seat
+from wheelfarm.toolkit.model import Toolkit
 
 logger = logging.getLogger(__name__)
 
@@ -34,15 +35,18 @@ class Prepared:
     """What every job of a cell starts from.
 
     ``tree`` is the patched source, ``packages`` holds the build requirements, ``view`` is the CUDA
-    root, ``kept`` the folder of compiler results that cells of one (CUDA, torch) share, ``peak``
-    the bytes of the package's largest compile where it was measured.
+    root made of ``toolkit``, ``driver_stub`` the folder of the driver's stand-in. ``kept`` is the
+    folder of compiler results that cells of one (CUDA, torch) share, ``peak`` the bytes of the
+    package's largest compile where it was measured.
     """
 
     request: BuildRequest
     tree: Path
     packages: Path
     environment: Environment
+    toolkit: Toolkit
     view: Path
+    driver_stub: Path
     kept: Path
     peak: int | None = None
 

@@ -44,11 +44,13 @@ class Share:
 class ShardPlan:
     """The parts of one build.
 
+    ``build`` is the hash of what all its jobs have in common: sources, architectures, options.
     ``cache`` is the cache's name and version, ``identity`` the hash of the compilers: a job with
     others would compile what nobody can use, and is refused.
     """
 
     cell: str
+    build: str
     shards: int
     cache: str
     identity: str
@@ -88,6 +90,7 @@ class ShardPlan:
         document = {
             "schema": SCHEMA,
             "cell": self.cell,
+            "build": self.build,
             "shards": self.shards,
             "cache": self.cache,
             "identity": self.identity,
@@ -116,6 +119,7 @@ class ShardPlan:
         shards = reader.integer("shards", least=1)
         plan = cls(
             cell=reader.string("cell"),
+            build=reader.string("build"),
             shards=shards,
             cache=reader.string("cache"),
             identity=reader.string("identity"),
@@ -145,6 +149,7 @@ def assign(
     shards: int,
     *,
     cell: str,
+    build: str,
     cache: str,
     identity: str,
 ) -> ShardPlan:
@@ -162,7 +167,9 @@ def assign(
         seconds = costs[unit.key]
         shares[unit.key] = Share(shard=shard, seconds=seconds)
         heapq.heappush(heap, (load + seconds, shard))
-    return ShardPlan(cell=cell, shards=shards, cache=cache, identity=identity, units=shares)
+    return ShardPlan(
+        cell=cell, build=build, shards=shards, cache=cache, identity=identity, units=shares
+    )
 
 
 def lower_bound(costs: Sequence[float], shards: int) -> float:

@@ -83,7 +83,9 @@ def run_census(prepared: Prepared, folder: Path, *, log: Path) -> CensusResult:
     return CensusResult(census=census, identity=part.seat.identity, cache=cache.name)
 
 
-def make_plan(found: CensusResult, costs: Costs, *, cell: str, shards: int) -> ShardPlan:
+def make_plan(
+    found: CensusResult, costs: Costs, *, cell: str, build: str, shards: int
+) -> ShardPlan:
     """Share the units of a census out; TooManyShardsError where there are too few."""
     units = found.census.units
     return assign(
@@ -91,6 +93,7 @@ def make_plan(found: CensusResult, costs: Costs, *, cell: str, shards: int) -> S
         costs.estimates(units),
         shards,
         cell=cell,
+        build=build,
         cache=found.cache,
         identity=found.identity,
     )

@@ -32,6 +32,7 @@ from wheelfarm.build.sharded import (
 from wheelfarm.build.source import FolderSource
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.cell import Cell, CellId
+from wheelfarm.toolkit.find import find_toolkit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,9 @@ def prepared(
         tree=tree,
         packages=base / "packages",
         environment=open_environment(toolkit_python.parents[1]),
+        toolkit=find_toolkit(source="wheels", python=toolkit_python, needs=("device",)),
         view=toolkit_view,
+        driver_stub=base,
         kept=base / "kept",
     )
 
@@ -78,7 +81,7 @@ def found(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Censu
 
 @pytest.fixture(scope="module")
 def plan(found: CensusResult) -> ShardPlan:
-    return make_plan(found, Costs(), cell="six-cell", shards=2)
+    return make_plan(found, Costs(), cell="six-cell", build="b", shards=2)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,9 @@ def unit(key: str, *, kind: str = "cu", archs: int = 1, **more: object) -> Unit:
 
 def plan(costs: dict[str, float], shards: int) -> ShardPlan:
     units = [unit(key) for key in costs]
-    return assign(units, costs, shards, cell="c", cache="ccache 4.7.5", identity="0" * 64)
+    return assign(
+        units, costs, shards, cell="c", build="b", cache="ccache 4.7.5", identity="0" * 64
+    )
 
 
 def call(source: str, output: str, **more: object) -> Call:
@@ -76,7 +78,9 @@ def test_more_shards_than_units_names_the_maximum() -> None:
 
 def test_a_program_that_the_build_runs_is_in_every_job() -> None:
     units = [unit("a.cu"), unit("gen.cpp", kind="c++", executable=True)]
-    made = assign(units, {"a.cu": 9.0, "gen.cpp": 1.0}, 1, cell="c", cache="x", identity="y")
+    made = assign(
+        units, {"a.cu": 9.0, "gen.cpp": 1.0}, 1, cell="c", build="b", cache="x", identity="y"
+    )
     assert made.assignment == {"a.cu": 1, "gen.cpp": 0}
     assert made.loads == (9.0,)
 

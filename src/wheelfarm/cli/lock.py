@@ -13,10 +13,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--update", action="store_true", help="take a source that changed under its name"
     )
+    parser.add_argument(
+        "--no-survey",
+        action="store_true",
+        help="do not fetch the sources to read their version and torch axis",
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Lock the packages and print what each source is."""
+    from wheelfarm.engines.read_source import read_source
     from wheelfarm.http import Client
     from wheelfarm.recipes.lock import load_lock
     from wheelfarm.recipes.lock_file import check_unchanged, save_lock
@@ -32,6 +38,13 @@ def execute(arguments: argparse.Namespace) -> int:
     }
     if not arguments.update:
         check_unchanged(old, found, found)
+    if not arguments.no_survey:
+        found = {
+            recipe.package: read_source(
+                recipe, found[recipe.package], old.entries.get(recipe.package)
+            )
+            for recipe in recipes
+        }
     save_lock(farm, old.with_entries(found))
     rows = []
     for name, entry in found.items():

@@ -3,21 +3,14 @@
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from wheelfarm.build.request import BuildRequest
-from wheelfarm.build.source import ArchiveSource, FolderSource, GitSource, LockedSource
+from wheelfarm.engines.source_tree import buildable
 from wheelfarm.errors import BadInputError
 from wheelfarm.grid.build import make_grid
 from wheelfarm.grid.model import GridCell, PackageGrid
 from wheelfarm.model.cell import CellId
-from wheelfarm.recipes.lock import (
-    FarmLock,
-    LockedArchive,
-    LockedCommit,
-    LockedFolder,
-    load_lock,
-)
+from wheelfarm.recipes.lock import FarmLock, load_lock
 from wheelfarm.recipes.model import Farm, Recipe
 from wheelfarm.upstream.facts import committed_facts, load_facts
 from wheelfarm.upstream.model import UpstreamFacts
@@ -90,7 +83,7 @@ def _request(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> Buil
     return BuildRequest(
         cell=cell.cell,
         python=cell.python,
-        source=_source(lock, recipe),
+        source=buildable(lock.source_of(recipe)),
         archs=cell.archs,
         torch_axis=cell.torch_axis,
         from_torch=recipe.from_torch,
@@ -147,16 +140,6 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 def _version(lock: FarmLock, recipe: Recipe) -> str:
     version = lock.version_of(recipe)
     return "" if version is None else version.public
-
-
-def _source(lock: FarmLock, recipe: Recipe) -> LockedSource:
-    match lock.source_of(recipe):
-        case LockedArchive(url=url, file_name=name, sha256=digest):
-            return ArchiveSource(url=url, file_name=name, sha256=digest)
-        case LockedCommit(url=url, commit=commit, submodules=submodules):
-            return GitSource(url=url, commit=commit, submodules=submodules)
-        case LockedFolder(path=path):
-            return FolderSource(folder=Path(path))
 
 
 def expected_of(farm: Farm, recipe: Recipe, cell: GridCell) -> Expected:

@@ -24,6 +24,7 @@ class _Known:
     python: PythonTag
     platforms: frozenset[Platform]
     torch_axis: TorchAxis | None
+    usable: bool
 
 
 class StoreView:
@@ -50,7 +51,8 @@ class StoreView:
         usable = [
             wheel
             for wheel in known
-            if identifier.platform in wheel.platforms
+            if wheel.usable
+            and identifier.platform in wheel.platforms
             and wheel.label.accelerator == identifier.accelerator
         ]
         if not usable:
@@ -98,7 +100,7 @@ def _read(wheel: StoredWheel) -> _Known | None:
         return None
     tags = (Platform.of_tag(tag) for tag in wheel.name.platforms)
     platforms = frozenset(platform for platform in tags if platform is not None)
-    return _Known(wheel.name, wheel.name.label, python, platforms, wheel.torch_axis)
+    return _Known(wheel.name, wheel.name.label, python, platforms, wheel.torch_axis, wheel.usable)
 
 
 def _same_name(wheel: _Known, cell: GridCell) -> bool:

@@ -15,10 +15,14 @@ JobKind = Literal["whole", "shard", "link"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StoredWheel:
-    """A wheel that the store has: its name, and its torch axis where somebody proved it."""
+    """A wheel that the store has: its name, and its torch axis where somebody proved it.
+
+    One that is not ``usable`` (yanked, removed) serves nobody, but its name is taken.
+    """
 
     name: WheelName
     torch_axis: TorchAxis | None = None
+    usable: bool = True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,6 +8,7 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.model.platform import LINUX_AARCH64
 from wheelfarm.recipes.lock import FarmLock
 from wheelfarm.recipes.model import OVERRIDES, Farm, Recipe
+from wheelfarm.recipes.patch_digest import patch_digest
 
 Level = Literal["fault", "warning"]
 
@@ -50,6 +51,9 @@ def _axis(recipe: Recipe, lock: FarmLock) -> Iterator[Finding]:
     verdict = "" if entry is None else entry.survey
     if not verdict:
         message = "there is no survey verdict; `wheelfarm lock` surveys the source"
+        yield Finding(package=name, rule="axis-surveyed", message=message)
+    elif entry is not None and entry.patches != patch_digest(recipe):
+        message = "the patches changed since the survey; `wheelfarm lock` surveys again"
         yield Finding(package=name, rule="axis-surveyed", message=message)
     elif verdict == "mixed" and recipe.torch_axis != "linked":
         message = f"the survey found several kinds of binaries, and the recipe {recipe.torch_axis}"

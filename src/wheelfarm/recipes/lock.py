@@ -65,8 +65,8 @@ LockedSource = LockedArchive | LockedCommit | LockedFolder
 class LockEntry:
     """One package: the source as the recipe wrote it, what it is, and what was read from it.
 
-    ``survey`` is the verdict of the survey over the patched tree, "" where there was none, and
-    ``evidence`` its first place.
+    ``survey`` is the verdict of the survey over the patched tree ("" where there was none),
+    ``evidence`` its first place, and ``patches`` the hash of the patches it was made with.
     """
 
     spec: str
@@ -74,6 +74,7 @@ class LockEntry:
     version: Version | None = None
     survey: str = ""
     evidence: str = ""
+    patches: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,6 +153,7 @@ def _read_entry(reader: Reader) -> LockEntry | None:
     version = reader.parsed("version", parse_version)
     survey = reader.string("survey", "")
     evidence = reader.string("evidence", "")
+    patches = reader.string("patches", "")
     source: LockedSource | None = None
     if reader.has("commit"):
         commit = reader.parsed("commit", _checked(_COMMIT, "a commit of 40 digits")) or ""
@@ -172,7 +174,14 @@ def _read_entry(reader: Reader) -> LockEntry | None:
     reader.done()
     if source is None:
         return None
-    return LockEntry(spec=spec, source=source, version=version, survey=survey, evidence=evidence)
+    return LockEntry(
+        spec=spec,
+        source=source,
+        version=version,
+        survey=survey,
+        evidence=evidence,
+        patches=patches,
+    )
 
 
 def _checked(pattern: re.Pattern[str], what: str) -> Any:

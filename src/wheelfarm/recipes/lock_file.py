@@ -39,6 +39,7 @@ def _entry_dict(entry: LockEntry) -> dict[str, Any]:
             document["folder"] = path
     if entry.survey:
         document |= {"survey": entry.survey, "evidence": entry.evidence}
+        document["patches"] = entry.patches
     return document
 
 

@@ -1,0 +1,47 @@
+"""What a lock records of a source besides its hash: the version it says, and the survey's verdict.
+
+The source is fetched into a folder that goes away; nothing of it is run but the recipe's own,
+trusted patch script.
+"""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from wheelfarm.engines.source_tree import fetch_tree, patch_tree
+from wheelfarm.recipes.lock import FarmLock, LockEntry
+from wheelfarm.recipes.model import Recipe
+from wheelfarm.recipes.patch_digest import patch_digest
+from wheelfarm.recipes.source_version import read_source_version
+
+
+def read_source(recipe: Recipe, entry: LockEntry, old: LockEntry | None) -> LockEntry:
+    """Return a lock's entry with the version and the survey of its source.
+
+    What the old entry says of the same bytes and patches is kept. Raises PatchError where a patch
+    does not apply.
+    """
+    patches = patch_digest(recipe)
+    if _same(entry, old, patches) and old is not None:
+        version = entry.version or old.version
+        return replace(
+            entry, version=version, survey=old.survey, evidence=old.evidence, patches=patches
+        )
+    with tempfile.TemporaryDirectory(prefix="wheelfarm-lock-") as name:
+        folder = Path(name)
+        lock = FarmLock(entries={recipe.package: entry})
+        tree = fetch_tree(lock.source_of(recipe), folder)
+        version = entry.version or read_source_version(tree, recipe.build_subdir)
+        patch_tree(recipe, tree, log=folder / "patches.log")
+        version = version or read_source_version(tree, recipe.build_subdir)
+    return replace(entry, version=version, patches=patches)
+
+
+def _same(entry: LockEntry, old: LockEntry | None, patches: str) -> bool:
+    return (
+        old is not None
+        and bool(old.survey)
+        and old.patches == patches
+        and old.spec == entry.spec
+        and old.source == entry.source
+    )

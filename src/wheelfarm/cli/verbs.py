@@ -5,6 +5,7 @@ VERBS: dict[str, str] = {
     "init": "make a recipe from a project's name on PyPI, in a new or existing farm",
     "lint": "check a farm for what its files alone can't show",
     "migrate": "bring an existing farm's packages and policy into this form",
+    "survey": "tell whether a source tree links torch, with evidence from its build files",
     "grid": "show which cells exist, and why every other one does not",
     "plan": "show which jobs are missing, in batches; never build",
     "lock": "record the hash or commit of each recipe's source; refuse one that changed",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wheelfarm.survey import torch_names
 from wheelfarm.survey.cmake_build import survey_cmake
@@ -13,7 +13,9 @@ from wheelfarm.survey.programs import command_findings
 from wheelfarm.survey.pyproject import Pyproject
 from wheelfarm.survey.setuptools_build import survey_script
 from wheelfarm.survey.tree import Tree, normal
-from wheelfarm.survey.values import Guards
+
+if TYPE_CHECKING:
+    from wheelfarm.survey.values import Guards
 
 #: Backends that compile nothing of their own.
 _PURE = frozenset({
@@ -68,12 +70,16 @@ def _declared_extensions(declared: Pyproject) -> list[Finding]:
         words = [
             str(word)
             for key in ("libraries", "extra-link-args", "extra-objects")
-            for word in (module.get(key) if isinstance(module.get(key), list) else [])
+            for word in _listed(module.get(key))
         ]
         named = torch_names.torch_library(words)
         sentence = f"the extension {module.get('name')} links {named or 'no library of torch'}"
         found.append(_place(declared, "linked" if named else "free", sentence, "ext-modules"))
     return found
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _pure(tree: Tree, project: str, declared: Pyproject) -> list[Finding]:

@@ -28,6 +28,8 @@ from wheelfarm.survey.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wheelfarm.survey.engine import Engine, Frame
 
 #: Positional parameters of setuptools' and torch's extension classes.
@@ -268,7 +270,7 @@ def _build_extension(engine: "Engine", name: str, site: Site) -> Value:
     return built
 
 
-def _super(engine: "Engine", site: Site) -> Value:
+def _super(site: Site) -> Value:
     """Return an object whose members are those of the bases of the running method's class."""
     function = site.frame.function
     owner = function.owner if function is not None else None
@@ -301,7 +303,7 @@ def _getattr(engine: "Engine", site: Site) -> Value:
     return Unknown()
 
 
-def _load_by_location(engine: "Engine", site: Site) -> Value:
+def _load_by_location(site: Site) -> Value:
     location = site.arguments[1] if len(site.arguments) > 1 else site.keywords.get("location")
     told = strip(location)
     text = told.text if isinstance(told, PathValue) else told
@@ -356,11 +358,11 @@ def _open(engine: "Engine", site: Site) -> Value:
     return engine.paths.text(strip(site.arguments[0])) if site.arguments else Unknown()
 
 
-def _first_argument(engine: "Engine", site: Site) -> Value:
+def _first_argument(site: Site) -> Value:
     return site.arguments[0] if site.arguments else Unknown()
 
 
-def _names(engine: "Engine", site: Site) -> Value:
+def _names(site: Site) -> Value:
     scope = site.frame.scope
     while scope.parent is not None:
         scope = scope.parent
@@ -382,22 +384,22 @@ def _search_path(engine: "Engine", site: Site) -> Value:
     return None
 
 
-_SPECIAL = {
+_SPECIAL: "dict[str, Callable[[Engine, Site], Value]]" = {
     "sys.path.insert": _search_path,
     "sys.path.append": _search_path,
-    "builtins.super": _super,
+    "builtins.super": lambda _engine, site: _super(site),
     "builtins.getattr": _getattr,
     "builtins.open": _open,
     "io.open": _open,
     "codecs.open": _open,
     "builtins.exec": _run_text,
-    "builtins.compile": _first_argument,
-    "builtins.globals": _names,
-    "builtins.locals": _names,
-    "builtins.vars": _names,
+    "builtins.compile": lambda _engine, site: _first_argument(site),
+    "builtins.globals": lambda _engine, site: _names(site),
+    "builtins.locals": lambda _engine, site: _names(site),
+    "builtins.vars": lambda _engine, site: _names(site),
     "builtins.__import__": _import_module,
     "importlib.import_module": _import_module,
-    "importlib.util.spec_from_file_location": _load_by_location,
+    "importlib.util.spec_from_file_location": lambda _engine, site: _load_by_location(site),
     "importlib.util.module_from_spec": _module_from,
     "runpy.run_path": _run_path,
     "torch.utils.cpp_extension.load": _runtime_load,

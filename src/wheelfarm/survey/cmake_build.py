@@ -17,12 +17,16 @@ _INSIDE_EXPRESSION = re.compile(r"[\w:./+-]+")
 
 
 def survey_cmake(
-    tree: Tree, folder: str, defines: Iterable[tuple[str, Guards]], *, installed_only: bool = False
+    tree: Tree,
+    folder: str,
+    defines: Iterable[tuple[str, Guards]],
+    *,
+    installed_only: bool = False,
 ) -> Iterator[Finding]:
     """Yield what a build of the CMake project in ``folder`` ships.
 
-    ``defines`` are ``-DNAME=VALUE`` words with their guards. With ``installed_only`` targets that are not installed
-    do not count (scikit-build-core ships exactly what ``install`` places).
+    ``defines`` are ``-DNAME=VALUE`` words with their guards. With ``installed_only`` targets that
+    are not installed do not count (scikit-build-core ships exactly what ``install`` places).
     """
     top = f"{folder}/CMakeLists.txt" if folder else "CMakeLists.txt"
     if not tree.is_file(top):

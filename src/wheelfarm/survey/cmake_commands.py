@@ -22,7 +22,8 @@ _VISIBILITY = frozenset({
 HARMLESS = frozenset({
     "pybind11", "googletest", "gtest", "fmt", "spdlog", "cutlass", "nanobind", "json", "cccl",
     "nlohmann_json", "benchmark", "googlebenchmark", "eigen", "dlpack", "cub", "thrust", "catch2",
-    "abseil-cpp", "abseil", "absl", "cpuinfo", "pthreadpool", "xbyak", "zlib", "protobuf", "glm", "flatbuffers",
+    "abseil-cpp", "abseil", "absl", "cpuinfo", "pthreadpool", "xbyak", "zlib", "protobuf", "glm",
+    "flatbuffers",
     "cmrc", "rapids-cmake", "rapids_cmake", "cpm", "doctest", "xsimd", "oneapi-src", "onednn",
     "composable_kernel", "mkl-dnn", "curl", "sqlite", "boost", "tbb", "onetbb", "highway", "gflags",
     "glog", "re2", "utf8_range", "nvtx", "nvtx3", "hopscotch-map", "robin-map", "tsl_robin_map",
@@ -244,6 +245,11 @@ def _include(project: Project, statement: Statement) -> None:
         project.absent.append((name, project.place(statement)))
 
 
+_KINDS = frozenset({
+    "STATIC", "SHARED", "MODULE", "OBJECT", "INTERFACE", "ALIAS", "IMPORTED", "UNKNOWN",
+})  # fmt: skip
+
+
 def _add_library(project: Project, statement: Statement) -> None:
     words = project.words(statement.arguments)
     if not words:
@@ -251,7 +257,7 @@ def _add_library(project: Project, statement: Statement) -> None:
     name = words[0][0]
     texts = [text for text, _ in words[1:]]
     kind = next(
-        (word.lower() for word in texts if word in {"STATIC", "SHARED", "MODULE", "OBJECT", "INTERFACE", "ALIAS", "IMPORTED", "UNKNOWN"}),
+        (word.lower() for word in texts if word in _KINDS),
         "shared" if statement.name != "add_library" else "library",
     )  # fmt: skip
     if "IMPORTED" in texts:

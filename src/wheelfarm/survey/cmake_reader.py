@@ -30,7 +30,7 @@ class Place:
 
 @dataclass(slots=True)
 class Target:
-    """One target: its kind, where it was made, what it links and which flags it is compiled with."""
+    """One target: its kind, where it was made, what it links and its compiler flags."""
 
     name: str
     kind: str

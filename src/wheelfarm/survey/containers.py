@@ -375,7 +375,7 @@ _BUILTINS: dict[str, Callable[[str, list[Value]], Value]] = {
     "all": lambda name, arguments: _any_all(name, arguments[0] if arguments else None),
     "hasattr": _asks_for_name,
     "dir": lambda _name, arguments: objects.names_of(strip(arguments[0] if arguments else None)),
-    "zip": lambda name, arguments: _zipped(name, arguments),
-    "enumerate": lambda name, arguments: _zipped(name, arguments),
+    "zip": _zipped,
+    "enumerate": _zipped,
     "print": lambda _name, _arguments: None,
 }

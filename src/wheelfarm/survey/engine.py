@@ -91,7 +91,7 @@ class Engine:
     def __init__(self, tree: Tree, project: str) -> None:
         self.tree = tree
         self.project = project
-        self.paths = Paths(tree, project)
+        self.paths: Paths = Paths(tree, project)
         self.search = [project]
         self.modules: dict[str, Module] = {}
         self.guards: list[Guard] = []
@@ -290,7 +290,7 @@ class Engine:
                 pass
 
     def module_of(self, dotted: str, *, level: int = 0, file: str = "") -> Module | External | None:
-        """Return a module by name: of the tree, else a foreign one; None where a local is absent."""
+        """Return a module by name: the tree's, else a foreign one; None where a local is absent."""
         relative = dotted.replace(".", "/")
         if level:
             base = PurePosixPath(file).parent

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from wheelfarm.survey.logic import holds_plainly
 from wheelfarm.survey.model import Evidence, Shows, SurveyResult, SurveyVerdict
@@ -10,7 +11,8 @@ from wheelfarm.survey.values import Guards
 #: At most this many places stand in the evidence of one result.
 MAX_EVIDENCE = 24
 
-_TORCH: tuple[Shows, ...] = ("linked", "stable_abi", "abi_flag")
+_Linking = Literal["linked", "stable_abi", "abi_flag"]
+_TORCH: tuple[_Linking, ...] = get_args(_Linking)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +70,7 @@ def conclude(findings: Iterable[Finding], build_system: str) -> SurveyResult:
 
 
 def _verdict(sure: set[Shows], possible: list[Finding]) -> SurveyVerdict:
-    shipped: list[Shows] = [kind for kind in _TORCH if kind in sure]
+    shipped: list[SurveyVerdict] = [kind for kind in _TORCH if kind in sure]
     maybe = {each.shows for each in possible} - {"none", "free"}
     if shipped:
         more = maybe - set(shipped) - {"unknown"}

@@ -278,6 +278,8 @@ def elements(value: Value, limit: int) -> list[tuple[Guards, Value]]:
                 found += [(guards, key) for key in each.entries]
             case str():
                 found += [(guards, char) for char in each[:limit]]
+            case _:
+                pass
         if unbounded(each) and not (isinstance(each, (Items, Table)) and each.entries):
             found.append((guards, Unknown(origins(each))))
     return found[:limit]

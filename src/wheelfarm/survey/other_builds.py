@@ -233,5 +233,6 @@ def survey_build_toml(tree: Tree, file: str) -> list[Finding]:  # noqa: PLR0911 
         return [Finding(shows="linked", file=file, line=line, sentence=sentence)]
     if "tvm-ffi" in document:
         line = lines.get("[tvm-ffi]", 0)
-        return [Finding(shows="free", file=file, line=line, sentence="the kernel links TVM's FFI, no torch")]  # fmt: skip
+        sentence = "the kernel links TVM's FFI, no torch"
+        return [Finding(shows="free", file=file, line=line, sentence=sentence)]
     return [Finding(shows="unknown", file=file, line=0, sentence="names no framework to link")]

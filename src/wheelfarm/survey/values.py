@@ -1,4 +1,4 @@
-"""Abstract values of the Python reader: what a setup.py's names stand for, as far as it can be told.
+"""Abstract values of the Python reader: what a script's names stand for, as far as can be told.
 
 Plain strings, numbers, booleans, bytes and None stand for themselves.
 """

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
-from wheelfarm.build.environment import EnvironmentSpec, make_environment
+from wheelfarm.build.environment import Environment, EnvironmentSpec, make_environment
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.python import PythonTag
@@ -51,22 +51,38 @@ def shared_reference() -> Path:
 
 
 @pytest.fixture(scope="session")
-def torch_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python with torch and the CUDA toolkit's wheels; shared with the demo, read only."""
-    given = os.environ.get("WHEELFARM_TEST_TORCH_PYTHON")
-    if given:
-        return Path(given)
-    spec = EnvironmentSpec(python=this_python(), accelerator=CUDA, torch=Version(TORCH))
-    folder = tmp_path_factory.mktemp("environment")
-    return make_environment(spec, Workspace.of(folder), log=folder / "torch.log")[0].python
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all test processes of this session share; steps in it hold their own locks."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 @pytest.fixture(scope="session")
-def toolkit_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def torch_environment(shared_folder: Path) -> Environment:
+    """An environment with torch and the CUDA toolkit's wheels; shared with the demo, read only."""
+    spec = EnvironmentSpec(python=this_python(), accelerator=CUDA, torch=Version(TORCH))
+    log = shared_folder / "torch.log"
+    return make_environment(spec, Workspace.of(shared_folder), log=log)[0]
+
+
+@pytest.fixture(scope="session")
+def torch_python(request: pytest.FixtureRequest) -> Path:
+    """The Python of an environment with torch and the CUDA toolkit's wheels; read only."""
+    given = os.environ.get("WHEELFARM_TEST_TORCH_PYTHON")
+    if given:
+        return Path(given)
+    environment: Environment = request.getfixturevalue("torch_environment")
+    return environment.python
+
+
+@pytest.fixture(scope="session")
+def toolkit_python(shared_folder: Path) -> Path:
     """A Python with the CUDA toolkit's wheels and no torch; read only."""
     given = os.environ.get("WHEELFARM_TEST_TORCH_PYTHON")
     if given:
         return Path(given)
     spec = EnvironmentSpec(python=this_python(), accelerator=CUDA, toolkit=TOOLKIT)
-    folder = tmp_path_factory.mktemp("environment")
-    return make_environment(spec, Workspace.of(folder), log=folder / "toolkit.log")[0].python
+    log = shared_folder / "toolkit.log"
+    return make_environment(spec, Workspace.of(shared_folder), log=log)[0].python

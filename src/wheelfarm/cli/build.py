@@ -22,6 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="CELL|PATH", help="a cell of the farm, or a project's folder"
     )
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where a wheel that passes goes (wheelhouse)"
+    )
     project = parser.add_argument_group("a project's folder", "what a farm's policy says elsewhere")
     project.add_argument("--name", help="the project's name (default: what its files say)")
     project.add_argument("--project-version", help="its version (default: what its files say)")
@@ -46,7 +49,8 @@ def execute(arguments: argparse.Namespace) -> int:
         from wheelfarm.engines.project import read_project
 
         project = read_project(path, _project_options(arguments))
-        return _run(arguments, project.request, project.expected, Workspace.of(path))
+        workspace = Workspace.of(path)
+        return _run(arguments, project.request, project.expected, workspace)
     from wheelfarm.engines.farm_cells import find_farm_cell
 
     cell = find_farm_cell(farm_of(arguments), CellId.parse(arguments.target))
@@ -81,7 +85,13 @@ def _run(
     from wheelfarm.engines.cell_job import run_cell
 
     with StepProgress(str(request.cell), quiet=bool(arguments.quiet)) as progress:
-        result = run_cell(request, expected, workspace, listen=progress.step)
+        result = run_cell(
+            request,
+            expected,
+            workspace,
+            wheelhouse=arguments.out or workspace.root.parent / "wheelhouse",
+            listen=progress.step,
+        )
     if arguments.json:
         print_json("wheelfarm.build/1", _document(result))
     else:
@@ -93,7 +103,7 @@ def _document(result: "CellResult") -> dict[str, Any]:
     toolkit = result.built.toolkit
     return {
         "cell": str(result.built.cell),
-        "wheel": str(result.built.wheel),
+        "wheel": str(result.wheel),
         "sha256": result.report.sha256,
         "verdict": result.report.verdict,
         "report": str(result.report_path),
@@ -122,5 +132,5 @@ def _print(result: "CellResult") -> None:
     print_report(result.report)
     for name in result.built.grafted:
         print(f"grafted: {name}")
-    print(f"wheel:  {result.built.wheel}")
+    print(f"wheel:  {result.wheel}")
     print(f"report: {result.report_path}")

@@ -1,6 +1,7 @@
-"""One cell's job: build the wheel, pass it through the gate, keep the report beside it.
+"""One cell's job: build the wheel, pass it through the gate, put it out with its report.
 
-Every engine runs this same function; a wheel whose report does not let it pass goes nowhere.
+Every engine runs this same function; a wheel whose report does not let it pass stays where it was
+built, and only its report tells of it.
 """
 
 import json
@@ -12,16 +13,20 @@ from wheelfarm.build.pipeline import StepListener, build_cell
 from wheelfarm.build.request import BuildRequest, BuiltWheel
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.verify.gate import verify_wheel
-from wheelfarm.verify.report import Report
+from wheelfarm.verify.report import Report, report_path
 from wheelfarm.verify.subject import Expected
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellResult:
-    """What a cell's job gave: the built wheel, the gate's report, and where that lies."""
+    """What a cell's job gave: the built wheel, the gate's report, and where both lie.
+
+    ``wheel`` is in the wheelhouse where the gate let it pass, else where it was built.
+    """
 
     built: BuiltWheel
     report: Report
+    wheel: Path
     report_path: Path
 
 
@@ -30,6 +35,7 @@ def run_cell(
     expected: Expected,
     workspace: Workspace,
     *,
+    wheelhouse: Path,
     listen: StepListener | None = None,
 ) -> CellResult:
     """Build and judge one cell; the caller decides what a refusal means.
@@ -45,9 +51,15 @@ def run_cell(
         driver_stub=built.driver_stub,
         packages=built.packages,
     )
-    path = workspace.cell(request.cell.identifier) / "report.json"
+    passed = report.verdict == "pass"
+    folder = wheelhouse if passed else workspace.cell(request.cell.identifier)
+    path = report_path(folder / built.wheel.name)
+    wheel = built.wheel
+    if passed:
+        wheel = wheelhouse / built.wheel.name
+        files.copy(built.wheel, wheel)
     files.write_text(path, json.dumps(report.to_dict(), indent=1) + "\n")
-    return CellResult(built=built, report=report, report_path=path)
+    return CellResult(built=built, report=report, wheel=wheel, report_path=path)
 
 
 def completed(expected: Expected, built: BuiltWheel) -> Expected:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from wheelfarm.facts.document import facts_from_dict, facts_to_dict
@@ -15,6 +16,11 @@ GATE_VERSION = 1
 Status = Literal["pass", "warn", "fail", "could-not-look"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 Verdict = Literal["pass", "fail", "could-not-look"]
+
+
+def report_path(wheel: Path) -> Path:
+    """Return where a wheel's report lies beside the wheel."""
+    return wheel.with_name(f"{wheel.name}.report.json")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -41,6 +41,7 @@ setup(
             ["src/module.c", "src/kernel.cu"],
             define_macros=[("Py_LIMITED_API", "0x03090000")],
             py_limited_api=True,
+            language="c++",  # nvcc writes C++ objects: the linker must be g++
             library_dirs=[os.path.join(CUDA_HOME, "lib64")],
             libraries=["cudart"],
         )

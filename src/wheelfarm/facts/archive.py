@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -27,6 +28,7 @@ from wheelfarm.files import MAX_MEMBERS, MAX_UNPACKED, safe_member
 #: Deflate cannot pack tighter than this, so a member that claims more is lying.
 _TIGHTEST = 1100
 _CHUNK = 1 << 20
+_THREADS = 2
 #: Binaries above this size (bytes) go to a temporary file, so that memory stays bounded.
 _IN_MEMORY = 48 << 20
 #: No metadata file may be larger than this (bytes).
@@ -75,9 +77,35 @@ def read_archive(path: Path, visit: Visit) -> Contents:
         contents.note(f"not a readable zip: {error}")
         return contents
     with archive:
-        for info in _acceptable(archive, path, contents):
-            _try_member(archive, info, contents, visit)
+        infos = list(_acceptable(archive, path, contents))
+    # Unpacking and hashing leave the interpreter's lock, so two threads use two processors.
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="wheel") as pool:
+        for _ in pool.map(lambda share: _read_share(path, share, contents, visit), _shares(infos)):
+            pass
+    order = {info.filename: index for index, info in enumerate(infos)}
+    contents.members.sort(key=lambda member: order[member.name])
+    contents.problems.sort(key=lambda problem: problem.message)
     return contents
+
+
+def _shares(infos: list[zipfile.ZipInfo]) -> list[list[zipfile.ZipInfo]]:
+    """Return the members in as many shares as there are threads, of about the same size."""
+    shares: list[list[zipfile.ZipInfo]] = [[] for _ in range(_THREADS)]
+    loads = [0] * _THREADS
+    for info in sorted(infos, key=lambda info: -info.file_size):
+        least = loads.index(min(loads))
+        shares[least].append(info)
+        loads[least] += info.file_size + 10_000
+    return [sorted(share, key=lambda info: info.header_offset) for share in shares]
+
+
+def _read_share(path: Path, infos: list[zipfile.ZipInfo], contents: Contents, visit: Visit) -> None:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for info in infos:
+                _try_member(archive, info, contents, visit)
+    except _BAD_ZIP as error:
+        contents.note(f"not a readable zip: {error}")
 
 
 def _try_member(

@@ -26,10 +26,13 @@ _HEADER_SIZE = 64
 _MACHINES = {62: "x86_64", 183: "aarch64", 190: "cuda", 3: "i386", 40: "arm", 243: "riscv64"}
 _CUDA = 190
 _SYMBOL = struct.Struct("<IBBHQQ")
+_TAG = struct.Struct("<QQ")
 _NEED = struct.Struct("<HHIII")
 _NEED_PART = struct.Struct("<IHHII")
 _WORD = struct.Struct("<I")
 _HALF = struct.Struct("<H")
+_TABLE = struct.Struct("<Q")
+_SIZES = struct.Struct("<HH")
 _GNU_HASH = struct.Struct("<IIII")
 _HIDDEN = 0x7FFF
 _MAX_ROWS = 5_000_000
@@ -38,6 +41,15 @@ _MAX_ROWS = 5_000_000
 @dataclass(frozen=True, slots=True)
 class _Segment:
     address: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    empty: bool
+    """Whether it takes no room in the file (SHT_NOBITS)."""
     offset: int
     size: int
 
@@ -60,23 +72,19 @@ def _read(data: Buffer, path: str) -> BinaryFacts:
     from elftools.elf.elffile import ELFFile
 
     _check_identity(data)
+    number = _HALF.unpack_from(data, 18)[0]
+    machine = _MACHINES.get(number, f"machine {number}")
+    if number == _CUDA:
+        code = (cubin_code(data),)
+        return BinaryFacts(
+            path=path, kind="device", machine=machine, size=len(data), device_code=code
+        )
     # A mapped file is a readable, seekable stream, though typeshed does not call it one.
     stream = io.BytesIO(data) if isinstance(data, bytes) else cast("IO[bytes]", data)
     stream.seek(0)
     elf = ELFFile(stream)
-    number = _HALF.unpack_from(data, 18)[0]
-    machine = _MACHINES.get(number, f"machine {number}")
-    _check_sections(elf, len(data))
-    if number == _CUDA:
-        return BinaryFacts(
-            path=path,
-            kind="device",
-            machine=machine,
-            size=len(data),
-            device_code=(cubin_code(data),),
-        )
-    segments = tuple(_segments(elf, len(data)))
-    dynamic = _Dynamic.read(data, elf, segments)
+    sections = tuple(_sections(elf, len(data)))
+    dynamic = _Dynamic.read(data, elf, sections)
     undefined, defined = dynamic.symbols()
     return BinaryFacts(
         path=path,
@@ -90,7 +98,7 @@ def _read(data: Buffer, path: str) -> BinaryFacts:
         version_needs=dynamic.needs(undefined),
         undefined=tuple(dict.fromkeys(name for name, _ in undefined)),
         defined=defined,
-        device_code=_device_code(data, elf),
+        device_code=_device_code(data, sections),
     )
 
 
@@ -103,27 +111,28 @@ def _check_identity(data: Buffer) -> None:
         raise ValueError(message)
 
 
-def _check_sections(elf: "ELFFile", size: int) -> None:
-    header = elf.header
-    end = header["e_shoff"] + header["e_shnum"] * header["e_shentsize"]
-    if end > size:
-        message = f"cut short: the section table ends at {end}, the file at {size} bytes"
-        raise CutShortError(message)
+def _sections(elf: "ELFFile", size: int) -> Iterator[_Section]:
     for section in elf.iter_sections():
-        end = section["sh_offset"] + section["sh_size"]
-        if section["sh_type"] != "SHT_NOBITS" and end > size:
-            message = f"cut short: section {section.name} ends at {end}, the file at {size} bytes"
+        found = _Section(
+            section.name,
+            section["sh_type"] == "SHT_NOBITS",
+            section["sh_offset"],
+            section["sh_size"],
+        )
+        end = found.offset + found.size
+        if not found.empty and end > size:
+            message = f"cut short: section {found.name} ends at {end}, the file at {size} bytes"
             raise CutShortError(message)
+        yield found
 
 
-def _segments(elf: "ELFFile", size: int) -> Iterator[_Segment]:
-    for segment in elf.iter_segments():
+def _segments(elf: "ELFFile", kind: str, size: int) -> Iterator[_Segment]:
+    for segment in elf.iter_segments(kind):
         offset, length = segment["p_offset"], segment["p_filesz"]
-        if segment["p_type"] in {"PT_LOAD", "PT_DYNAMIC"} and offset + length > size:
+        if offset + length > size:
             message = f"cut short: a segment ends at {offset + length}, the file at {size} bytes"
             raise CutShortError(message)
-        if segment["p_type"] == "PT_LOAD":
-            yield _Segment(segment["p_vaddr"], offset, length)
+        yield _Segment(segment["p_vaddr"], offset, length)
 
 
 def _paths(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -142,21 +151,18 @@ class _Dynamic:
     """Rows of the section ``.dynsym``, 0 where there is none: a count for files without hashes."""
 
     @classmethod
-    def read(cls, data: Buffer, elf: "ELFFile", segments: tuple[_Segment, ...]) -> "_Dynamic":
+    def read(cls, data: Buffer, elf: "ELFFile", sections: tuple[_Section, ...]) -> "_Dynamic":
         tags: dict[str, list[int]] = {}
-        for segment in elf.iter_segments():
-            if segment["p_type"] != "PT_DYNAMIC":
-                continue
+        segments = tuple(_segments(elf, "PT_LOAD", len(data)))
+        for segment in _segments(elf, "PT_DYNAMIC", len(data)):
             # The tags are read by hand: pyelftools would resolve strings as it goes.
-            for at in range(segment["p_offset"], segment["p_offset"] + segment["p_filesz"], 16):
-                if at + 16 > len(data):
-                    break
-                tag, value = struct.unpack_from("<QQ", data, at)
+            whole = segment.size - segment.size % _TAG.size
+            for tag, value in _TAG.iter_unpack(data[segment.offset : segment.offset + whole]):
                 if tag == 0:
                     break
                 tags.setdefault(_TAGS.get(tag, str(tag)), []).append(value)
-        section = elf.get_section_by_name(".dynsym")
-        rows = 0 if section is None else section["sh_size"] // _SYMBOL.size
+        sizes = (section.size for section in sections if section.name == ".dynsym")
+        rows = next(sizes, 0) // _SYMBOL.size
         return cls(data, segments, {key: tuple(value) for key, value in tags.items()}, rows)
 
     def offset(self, tag: str) -> int | None:
@@ -282,14 +288,14 @@ _TAGS = {
 }
 
 
-def _device_code(data: Buffer, elf: "ELFFile") -> tuple[DeviceCode, ...]:
+def _device_code(data: Buffer, sections: tuple[_Section, ...]) -> tuple[DeviceCode, ...]:
     found: list[DeviceCode] = []
-    for section in elf.iter_sections():
-        if section.name not in SECTIONS or section["sh_type"] == "SHT_NOBITS":
+    for section in sections:
+        if section.name not in SECTIONS or section.empty:
             continue
-        start = section["sh_offset"]
+        start = section.offset
         try:
-            found += read_fatbins(data, start, start + section["sh_size"])
+            found += read_fatbins(data, start, start + section.size)
         except FatbinError as error:
             message = f"{section.name}: {error}"
             raise CutShortError(message) from error
@@ -302,6 +308,10 @@ def cubin_code(data: Buffer) -> DeviceCode:
     The number stands in the header's flags: in the second byte since ABI 8 (CUDA 13), in the lowest
     before. The suffix is read from the assembler's note, which repeats its command line.
     """
+    sections, size, count = _TABLE.unpack_from(data, 40)[0], *_SIZES.unpack_from(data, 58)
+    if sections + size * count > len(data):
+        message = f"cut short: its section table ends at {sections + size * count}"
+        raise CutShortError(message)
     flags = _WORD.unpack_from(data, 48)[0]
     number = (flags >> 8) & 0xFF if data[8] >= _FLAGS_IN_SECOND_BYTE else flags & 0xFF
     word = f"-arch sm_{number}".encode()

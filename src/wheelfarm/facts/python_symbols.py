@@ -4,6 +4,7 @@ The members of the stable ABI, and the version that added each, are abi3info's (
 CPython's own stable_abi.toml).
 """
 
+import functools
 import re
 from collections.abc import Iterator
 
@@ -58,6 +59,7 @@ def _module(name: str) -> str:
     return "" if match is None else next(filter(None, match.groups()), "")
 
 
+@functools.cache
 def _added(name: str) -> Minor | None:
     """Return the Python whose stable ABI first had a symbol; None for one outside of it."""
     from abi3info import DATAS, FUNCTIONS

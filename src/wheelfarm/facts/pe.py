@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pefile
 MAGIC = b"MZ"
 _MACHINES = {0x8664: "x86_64", 0xAA64: "aarch64", 0x14C: "i386"}
+_SYMBOL_SIZE = 18
 _EXPORT, _IMPORT, _DELAY_IMPORT = 0, 1, 13
 
 
@@ -62,6 +63,15 @@ def _read(data: Buffer, path: str) -> BinaryFacts:
 
 
 def _check_sections(pe: "pefile.PE", size: int) -> None:
+    claimed = pe.FILE_HEADER.NumberOfSections
+    if len(pe.sections) != claimed:
+        message = f"cut short: it claims {claimed} sections, {len(pe.sections)} are there"
+        raise CutShortError(message)
+    symbols = pe.FILE_HEADER.PointerToSymbolTable
+    end = symbols + pe.FILE_HEADER.NumberOfSymbols * _SYMBOL_SIZE
+    if symbols and end > size:
+        message = f"cut short: its symbols end at {end}, the file at {size} bytes"
+        raise CutShortError(message)
     for section in pe.sections:
         end = section.PointerToRawData + section.SizeOfRawData
         if section.SizeOfRawData and end > size:

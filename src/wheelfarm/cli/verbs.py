@@ -3,6 +3,7 @@
 #: Verb -> what it does, in the order in which a farm's maintainer and then a user meets them.
 VERBS: dict[str, str] = {
     "init": "make a recipe from a project's name on PyPI, in a new or existing farm",
+    "upstream": "show what PyTorch published, and bring it up to date",
     "lint": "check a farm for what its files alone can't show",
     "migrate": "bring an existing farm's packages and policy into this form",
     "survey": "tell whether a source tree links torch, with evidence from its build files",

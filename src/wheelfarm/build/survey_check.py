@@ -13,14 +13,13 @@ from wheelfarm.build.patches import apply_patches, run_patch_script
 from wheelfarm.errors import WheelfarmError
 from wheelfarm.http import Client
 from wheelfarm.model.axis import TorchAxis
+from wheelfarm.recipes.axis_check import Fit, axis_fit
 from wheelfarm.recipes.lock import FarmLock, LockedArchive, LockedCommit, LockedFolder, LockedSource
 from wheelfarm.recipes.model import Recipe
 from wheelfarm.recipes.resolve_source import resolve_source
 from wheelfarm.survey import SurveyResult, survey_tree
 
-#: ``wrong``: the wheels would serve torches that they do not work with. ``wasteful``: they are
-#: right, and more of them are built than needed. ``undecided``: the survey cannot tell.
-Status = Literal["agrees", "wrong", "wasteful", "undecided", "could not look"]
+Status = Fit | Literal["could not look"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,28 +96,19 @@ def _compared(
     )
 
 
-#: Stated axis -> found axes under which its wheels are right, though more than needed.
-_WASTEFUL: dict[TorchAxis, frozenset[TorchAxis]] = {
-    "linked": frozenset({"stable_abi", "abi_flag", "free"}),
-    "stable_abi": frozenset({"free"}),
-    "abi_flag": frozenset({"free"}),
-    "free": frozenset(),
-}
-
-
 def judge(stated: TorchAxis, found: SurveyResult) -> tuple[Status, str]:
     """Return how a stated axis stands to a survey, and one sentence about it."""
-    axis = found.recipe_axis
-    if axis is None:
+    fit = axis_fit(stated, found.recipe_axis)
+    if fit == "undecided":
         what = f"the source is {found.torch_axis}"
         if found.condition:
             what += f" (if {found.condition})"
-        return "undecided", what
-    if axis == stated:
-        return "agrees", f"the source is {found.torch_axis}"
-    if axis in _WASTEFUL[stated]:
-        return "wasteful", f"the source is {found.torch_axis}: fewer wheels would do"
-    return "wrong", f"the source is {found.torch_axis}, the recipe says {stated}"
+        return fit, what
+    if fit == "agrees":
+        return fit, f"the source is {found.torch_axis}"
+    if fit == "wasteful":
+        return fit, f"the source is {found.torch_axis}: fewer wheels would do"
+    return fit, f"the source is {found.torch_axis}, the recipe says {stated}"
 
 
 def _source(

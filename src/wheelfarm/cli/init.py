@@ -26,6 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write the recipe (and a policy where there is none), lock it, and print what was written."""
+    from dataclasses import replace
+
     from wheelfarm import files
     from wheelfarm.cli.farm_option import chosen_recipes, farm_of
     from wheelfarm.errors import BadInputError
@@ -34,6 +36,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.recipes.lock import load_lock
     from wheelfarm.recipes.lock_file import save_lock
     from wheelfarm.recipes.new import policy_text, recipe_text
+    from wheelfarm.recipes.patch_digest import patch_digest
     from wheelfarm.recipes.pypi import index_url
     from wheelfarm.recipes.resolve_source import resolve_source
     from wheelfarm.upstream.facts import committed_facts
@@ -44,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if path.exists():
         message = f"there is a recipe of {name} already: {path}"
         raise BadInputError(message, hint="edit it, or remove it first")
-    finding = _finding(arguments.links_torch)
+    finding = _finding(arguments.links_torch, sdist)
     written = [path]
     if not (arguments.farm / POLICY_FILE).exists():
         written.insert(0, arguments.farm / POLICY_FILE)
@@ -53,6 +56,13 @@ def execute(arguments: argparse.Namespace) -> int:
     farm = farm_of(arguments)
     recipe = chosen_recipes(farm, [name])[0]
     entry = resolve_source(recipe, client=client, index=index)
+    if finding.survey:
+        entry = replace(
+            entry,
+            survey=finding.survey,
+            evidence=finding.evidence,
+            patches=patch_digest(recipe),
+        )
     save_lock(farm, load_lock(farm).with_entries({recipe.package: entry}))
     written.append(farm.lock_path)
     _report(arguments, written, sdist, finding)
@@ -72,15 +82,28 @@ def _find(text: str, client: "Client", index: str) -> "tuple[str, Sdist]":
     return name, newest_sdist(name, client=client, index=index)
 
 
-def _finding(stated: str | None) -> "AxisFinding":
+def _finding(stated: str | None, sdist: "Sdist") -> "AxisFinding":
     """Return what is known of the torch axis: stated, surveyed, or open. Nothing is guessed."""
-    from wheelfarm.recipes.new import AxisFinding
+    import tempfile
+
+    from wheelfarm.engines.read_source import first_evidence
+    from wheelfarm.engines.source_tree import fetch_tree
+    from wheelfarm.errors import BadInputError
+    from wheelfarm.recipes.lock import LockedArchive
+    from wheelfarm.recipes.new import AxisFinding, surveyed
+    from wheelfarm.survey import survey_tree
 
     if stated is not None:
         return AxisFinding(
             line=f"links_torch: {stated}", verdict="Stated", evidence="by the one who ran init"
         )
-    return AxisFinding()
+    if sdist.sha256 is None:
+        message = f"the index gives no sha256 for {sdist.file_name}"
+        raise BadInputError(message)
+    source = LockedArchive(url=sdist.url, file_name=sdist.file_name, sha256=sdist.sha256)
+    with tempfile.TemporaryDirectory(prefix="wheelfarm-init-") as name:
+        result = survey_tree(fetch_tree(source, Path(name)))
+    return surveyed(result, first_evidence(result))
 
 
 def _report(

@@ -13,6 +13,7 @@ from wheelfarm.recipes.lock import FarmLock, LockEntry
 from wheelfarm.recipes.model import Recipe
 from wheelfarm.recipes.patch_digest import patch_digest
 from wheelfarm.recipes.source_version import read_source_version
+from wheelfarm.survey import SurveyResult, survey_tree
 
 
 def read_source(recipe: Recipe, entry: LockEntry, old: LockEntry | None) -> LockEntry:
@@ -34,7 +35,20 @@ def read_source(recipe: Recipe, entry: LockEntry, old: LockEntry | None) -> Lock
         version = entry.version or read_source_version(tree, recipe.build_subdir)
         patch_tree(recipe, tree, log=folder / "patches.log")
         version = version or read_source_version(tree, recipe.build_subdir)
-    return replace(entry, version=version, patches=patches)
+        result = survey_tree(tree, subdir=recipe.build_subdir)
+    return replace(
+        entry,
+        version=version,
+        survey=result.torch_axis,
+        evidence=first_evidence(result),
+        patches=patches,
+    )
+
+
+def first_evidence(result: SurveyResult) -> str:
+    """Return the place that decides a verdict, in one line; "" where there is none."""
+    deciding = [item for item in result.evidence if item.shows == result.torch_axis]
+    return " ".join(str((deciding or [*result.evidence])[0]).split()) if result.evidence else ""
 
 
 def _same(entry: LockEntry, old: LockEntry | None, patches: str) -> bool:

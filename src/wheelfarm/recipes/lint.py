@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.model.axis import TORCH_AXES
 from wheelfarm.model.platform import LINUX_AARCH64
+from wheelfarm.recipes.axis_check import axis_fit
 from wheelfarm.recipes.lock import FarmLock
 from wheelfarm.recipes.model import OVERRIDES, Farm, Recipe
 from wheelfarm.recipes.patch_digest import patch_digest
@@ -55,15 +57,25 @@ def _axis(recipe: Recipe, lock: FarmLock) -> Iterator[Finding]:
     elif entry is not None and entry.patches != patch_digest(recipe):
         message = "the patches changed since the survey; `wheelfarm lock` surveys again"
         yield Finding(package=name, rule="axis-surveyed", message=message)
-    elif verdict == "mixed" and recipe.torch_axis != "linked":
-        message = f"the survey found several kinds of binaries, and the recipe {recipe.torch_axis}"
-        yield Finding(package=name, rule="axis-agrees", message=message)
-    elif verdict in {"unknown", "optional"}:
+    else:
+        yield from _fit(recipe, verdict)
+
+
+def _fit(recipe: Recipe, verdict: str) -> Iterator[Finding]:
+    found = next((axis for axis in TORCH_AXES if axis == verdict), None)
+    if verdict == "mixed" and recipe.torch_axis == "linked":
+        # A tree that ships several kinds needs as many wheels as its neediest one.
+        return
+    fit = axis_fit(recipe.torch_axis, found)
+    if fit == "wrong":
+        message = f"the recipe says {recipe.torch_axis}, the survey found {verdict}"
+        yield Finding(package=recipe.package, rule="axis-agrees", message=message)
+    elif fit == "wasteful":
+        message = f"the survey found {verdict}: fewer wheels would do"
+        yield Finding(package=recipe.package, rule="axis-agrees", message=message, level="warning")
+    elif fit == "undecided":
         message = f"the survey's verdict is {verdict}; the built wheel alone proves the axis"
-        yield Finding(package=name, rule="axis-agrees", message=message, level="warning")
-    elif verdict not in {recipe.torch_axis, "mixed"} and recipe.torch_axis_stated:
-        message = f"the recipe states {recipe.torch_axis}, the survey found {verdict}"
-        yield Finding(package=name, rule="axis-agrees", message=message)
+        yield Finding(package=recipe.package, rule="axis-agrees", message=message, level="warning")
 
 
 def _reasons(recipe: Recipe) -> Iterator[Finding]:

@@ -1,11 +1,16 @@
 """The text of a new farm's policy and of a new recipe; what must be decided says so."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wheelfarm.model.platform import LINUX_X86_64
 from wheelfarm.model.versions import Minor
 from wheelfarm.recipes.pypi import Sdist
+from wheelfarm.survey import SurveyResult
 from wheelfarm.upstream.model import UpstreamFacts
+
+if TYPE_CHECKING:
+    from wheelfarm.model.axis import TorchAxis
 
 _POLICY = """\
 # What this farm builds. Every key is described in docs/recipes.md.
@@ -26,6 +31,7 @@ _STATED = """\
 _OPEN = """\
 # To be decided: do the binaries link torch (true: one wheel per torch minor), or not (false)?
 # `wheelfarm survey` reads the build files and answers with evidence. {why}
+# {evidence}
 # links_torch: true
 """
 
@@ -49,6 +55,27 @@ class AxisFinding:
     line: str = ""
     verdict: str = ""
     evidence: str = ""
+    survey: str = ""
+
+
+def surveyed(result: SurveyResult, evidence: str) -> AxisFinding:
+    """Return the recipe's line for a survey's verdict; an undecided one leaves the line open."""
+    lines: dict[TorchAxis, str] = {
+        "linked": "links_torch: true",
+        "free": "links_torch: false",
+        "abi_flag": "torch_axis: abi_flag",
+    }
+    axis = result.recipe_axis
+    if axis is None or axis not in lines:
+        return AxisFinding(
+            verdict=f"It says {result.torch_axis}.", evidence=evidence, survey=result.torch_axis
+        )
+    return AxisFinding(
+        line=lines[axis],
+        verdict=f"The survey says {result.torch_axis}",
+        evidence=evidence,
+        survey=result.torch_axis,
+    )
 
 
 #: How many of PyPI's newest torch minors a new farm's policy covers.
@@ -78,5 +105,5 @@ def recipe_text(name: str, sdist: Sdist, finding: AxisFinding) -> str:
     if finding.line:
         axis = _STATED.format(verdict=finding.verdict, evidence=finding.evidence, line=finding.line)
     else:
-        axis = _OPEN.format(why=finding.verdict).replace(" \n", "\n")
+        axis = _OPEN.format(why=finding.verdict, evidence=finding.evidence or "No build file says.")
     return _RECIPE.format(name=name, project=name, version=sdist.version, axis=axis)

@@ -110,6 +110,22 @@ def locked(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def try_locked(path: Path) -> Iterator[bool]:
+    """Yield whether the lock on ``path`` could be had at once; where it could, it is held."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            fcntl.flock(stream, fcntl.LOCK_UN)
+
+
+@contextlib.contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside ``path``; on success it takes the place of ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,15 +5,18 @@ where there is no ccache. Neither is used plainly: the seat brings every call to
 ``docs/sharding.md`` describes, and the settings here are the other half of it.
 """
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from wheelfarm import files
 from wheelfarm.errors import BadInputError
+from wheelfarm.reading import Reader, read_json
 from wheelfarm.run import run
 
 CacheKind = Literal["ccache", "sccache"]
@@ -117,6 +120,38 @@ def _version(program: Path) -> str | None:
 
 def _quiet_environment() -> Mapping[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/")}
+
+
+def verdict_file(folder: Path) -> Path:
+    """Return where ``cache doctor`` keeps its verdicts, beside the caches in ``folder``."""
+    return folder / "doctor.json"
+
+
+def record_verdict(folder: Path, cache: CompilerCache, failed: Sequence[str]) -> None:
+    """Keep which checks a cache failed; builds refuse one that failed any."""
+    path = verdict_file(folder)
+    with files.locked(path.with_suffix(".lock")):
+        known = _verdicts(path)
+        known[_verdict_key(cache)] = list(failed)
+        files.write_text(path, json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
+def failed_checks(folder: Path, cache: CompilerCache) -> tuple[str, ...]:
+    """Return the checks that this very program is known to have failed."""
+    return tuple(_verdicts(verdict_file(folder)).get(_verdict_key(cache), ()))
+
+
+def _verdicts(path: Path) -> dict[str, list[str]]:
+    if not path.is_file():
+        return {}
+    reader = Reader(read_json(path), str(path))
+    verdicts = {key: list(reader.strings(key)) for key in reader}
+    reader.finish(hint="remove the file and run wheelfarm cache doctor again")
+    return verdicts
+
+
+def _verdict_key(cache: CompilerCache) -> str:
+    return f"{cache.name} {files.sha256(cache.program)}"
 
 
 def require_same(cache: CompilerCache | NoCache, expected: str) -> CompilerCache:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wheelfarm import files
-from wheelfarm.build.cache import CompilerCache, NoCache, find_cache
+from wheelfarm.build.cache import CompilerCache, NoCache, failed_checks, find_cache
+from wheelfarm.build.cache_budget import mark_used
 from wheelfarm.build.calls import Call, read_calls
 from wheelfarm.build.compile import (
     CompileSpec,
@@ -64,7 +65,13 @@ class CompiledPart:
 def job_cache(prepared: Prepared, folder: Path, *, kept: bool = True) -> CompilerCache | NoCache:
     """Return the cache of one job: its own ``folder``, and the results that cells share."""
     shared = prepared.kept if kept else None
-    return find_cache(folder, kept=shared, path=os.pathsep.join(system_path()))
+    cache = find_cache(folder, kept=shared, path=os.pathsep.join(system_path()))
+    if isinstance(cache, NoCache):
+        return cache
+    failed = failed_checks(prepared.kept.parent, cache)
+    if failed:
+        return NoCache(reason=f"{cache.name} failed wheelfarm cache doctor: {', '.join(failed)}")
+    return cache
 
 
 def compile_part(
@@ -107,6 +114,8 @@ def compile_part(
             request.pre_build_script, spec.tree, compile_environment(spec), log=log
         )
         spec = replace(spec, extra_environment={**request.environment, **added})
+    # `cache gc` removes what was not used for the longest time.
+    mark_used(prepared.environment.folder)
     shipped = frozenset(tree.rglob("*.o"))
     with watching_swap(jobs=jobs):
         wheel = compile_wheel(spec, folder / "wheel", log=log)

@@ -11,6 +11,7 @@ VERBS: dict[str, str] = {
     "plan": "show which jobs are missing, in batches; never build",
     "lock": "record the hash or commit of each recipe's source; refuse one that changed",
     "build": "build one cell of a farm, or an author's project, and pass it through the gate",
+    "cache": "prove the compiler cache of this machine, or hold all caches in a budget",
     "verify": "prove what a wheel says of itself, and whether it may be published",
     "publish": "put wheels with a passing report into the store",
     "index": "write the static site of a store's wheels, check a live one, take another in",

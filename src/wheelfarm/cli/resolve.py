@@ -1,85 +1,328 @@
 """``wheelfarm resolve``: the exact wheels for this machine, or a precise reason."""
 
 import argparse
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfarm.cli.host import add_host_options
 from wheelfarm.cli.output import clean, print_json, print_table
 
 if TYPE_CHECKING:
-    from wheelfarm.resolve.resolution import Resolution
+    from collections.abc import Sequence
 
-FORMATS = ("table", "requirements")
+    from wheelfarm.resolve.lock import Profile
+    from wheelfarm.resolve.resolution import Resolution
+    from wheelfarm.resolve.session import Session
+
+_FORMATS = ("table", "requirements", "pylock", "pixi", "uv", "constraints")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="diso, flash-attn>=2.8")
-    parser.add_argument("--index", metavar="URL", help="the index (default: WHEELFARM_INDEX)")
-    parser.add_argument("--pre", action="store_true", help="take pre-releases too")
-    parser.add_argument(
-        "--format", choices=FORMATS, default="table", help="how to print the answer"
+    add_index_options(parser)
+    choice = parser.add_argument_group("the choice")
+    choice.add_argument(
+        "--choose-torch", action="store_true", help="choose torch too, as if none were installed"
     )
-    parser.add_argument("--explain", action="store_true", help="show every candidate's decision")
-    parser.add_argument("--install", action="store_true", help="install it, torch left as it is")
-    parser.add_argument("--dry-run", action="store_true", help="with --install: only the plan")
-    parser.add_argument("--installer", choices=("pip", "uv"), help="(default: the one there is)")
+    choice.add_argument("--pre", action="store_true", help="take pre-releases too")
+    choice.add_argument("--explain", action="store_true", help="show every candidate's decision")
+    choice.add_argument(
+        "--available", action="store_true", help="show the cells that exist, and choose nothing"
+    )
+    lock = parser.add_argument_group("the answer")
+    lock.add_argument("--format", choices=_FORMATS, help="default: by --output, else a table")
+    lock.add_argument("--output", "-o", metavar="FILE", type=Path, help="write a lock there")
+    lock.add_argument(
+        "--profile", action="append", default=[], metavar="NAME=HOST.json", help="repeatable"
+    )
+    lock.add_argument("--feature", default="", metavar="NAME", help="pixi: into this feature")
+    lock.add_argument("--pixi-version", metavar="X.Y", help="write for this pixi (default: 0.71)")
+    lock.add_argument(
+        "--upgrade", action="store_true", help="take newer wheels than those of --output's lock"
+    )
+    lock.add_argument("--check", metavar="LOCK", type=Path, help="does this lock still hold?")
+    install = parser.add_argument_group("installation")
+    install.add_argument("--install", action="store_true", help="install it, torch left as it is")
+    install.add_argument("--dry-run", action="store_true", help="with --install: only the plan")
+    install.add_argument("--installer", choices=("pip", "uv"), help="default: the one there is")
     add_host_options(parser)
 
 
-def execute(arguments: argparse.Namespace) -> int:
-    """Resolve and print; exit 1 where no wheel serves."""
-    from wheelfarm.errors import UsageError
-    from wheelfarm.http import Client
-    from wheelfarm.resolve import explain
-    from wheelfarm.resolve.backends import index_address
-    from wheelfarm.resolve.choose import parse_wanted
-    from wheelfarm.resolve.detect import detect
-    from wheelfarm.resolve.resolution import resolve
-    from wheelfarm.resolve.sources import open_index
-
-    wanted = tuple(map(parse_wanted, arguments.packages))
-    host = detect(vars(arguments), arguments.host)
-    found = index_address(host.backend.value or "", arguments.index)
-    if found is None:
-        message = "no index is named"
-        raise UsageError(message, hint="give --index URL, or set WHEELFARM_INDEX")
-    client = Client()
-    resolution = resolve(
-        wanted, host, open_index(found[0], client), client, prereleases=arguments.pre
+def add_index_options(parser: argparse.ArgumentParser) -> None:
+    """Declare where wheels and wishes come from."""
+    group = parser.add_argument_group("the index")
+    group.add_argument("--index", metavar="URL", help="default: WHEELFARM_INDEX, configuration")
+    group.add_argument(
+        "--releases",
+        metavar="OWNER/NAME",
+        default="",
+        help="the farm's GitHub repository, asked when the index is out of reach"
+        " (WHEELFARM_RELEASES)",
     )
-    if not resolution.answer.ok:
-        for line in explain.report(resolution.answer, resolution.index):
-            print(clean(line))
-        return 1
-    _print(arguments, resolution)
+    group.add_argument(
+        "--from",
+        dest="source",
+        metavar="FILE",
+        type=Path,
+        help="requirements.txt, pyproject.toml ([tool.wheelfarm]) or comfy-env.toml",
+    )
+    group.add_argument("--offline", action="store_true", help="ask nothing, use the cache")
+    group.add_argument("--no-cache", action="store_true", help="keep no pages")
+    group.add_argument("--no-download", action="store_true", help="refuse wheels without a hash")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Resolve and print; exit 1 where no wheel serves, 2 where it could not look."""
+    from wheelfarm.resolve.session import hosts
+
+    if arguments.check is not None:
+        return _check(arguments)
+    session = make_session(arguments)
+    found = hosts(vars(arguments), arguments.host, arguments.profile)
+    if arguments.available:
+        return _available(arguments, session)
+    profiles = [session.answer(host, name) for name, host in found.items()]
+    if not all(profile.resolution.answer.ok for profile in profiles):
+        _print_no(arguments, profiles)
+        return _no(profiles)
+    _write_or_print(arguments, session, profiles)
     if arguments.install:
-        _install(arguments, resolution)
+        _install(arguments, profiles)
     return 0
 
 
-def _print(arguments: argparse.Namespace, resolution: "Resolution") -> None:
-    from wheelfarm.resolve.writers import requirements
+def make_session(arguments: argparse.Namespace) -> "Session":
+    """Return the session that the options ask for."""
+    import os
+
+    from wheelfarm.resolve.inputs import Asking
+    from wheelfarm.resolve.resolution import Settings
+    from wheelfarm.resolve.session import Session, asking_of, make_client
+
+    checking = getattr(arguments, "check", None) is not None
+    asking = Asking(wanted=()) if checking else asking_of(arguments.packages, arguments.source)
+    return Session(
+        asking=asking,
+        client=make_client(offline=arguments.offline, cache=not arguments.no_cache),
+        index_option=arguments.index,
+        releases=arguments.releases or os.environ.get("WHEELFARM_RELEASES", ""),
+        settings=Settings(
+            choose_torch=arguments.choose_torch or asking.choose_torch,
+            prereleases=arguments.pre or asking.prereleases,
+            preferred=_preferred(arguments),
+        ),
+        download=not arguments.no_download,
+    )
+
+
+def _preferred(arguments: argparse.Namespace) -> frozenset[str]:
+    """Return the wheels of the lock that is there already, which stay unless upgraded."""
+    from wheelfarm.errors import BadInputError
+    from wheelfarm.resolve.locked import read_lock
+
+    output = getattr(arguments, "output", None)
+    if output is None or getattr(arguments, "upgrade", False) or not output.is_file():
+        return frozenset()
+    try:
+        return frozenset(wheel.sha256 for wheel in read_lock(output).wheels)
+    except BadInputError:
+        return frozenset()
+
+
+def _no(profiles: "Sequence[Profile]") -> int:
+    """Return 2 where the machine could not be looked at and that may be why, else 1."""
+    from wheelfarm.errors import CouldNotLookError, NegativeVerdictError
+
+    unknown = any(
+        profile.resolution.host.devices.value == "unknown"
+        and profile.resolution.host.torch.value is None
+        and not profile.resolution.answer.ok
+        for profile in profiles
+    )
+    return CouldNotLookError.exit_code if unknown else NegativeVerdictError.exit_code
+
+
+def _print_no(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> None:
+    from wheelfarm.resolve import explain
 
     if arguments.json:
-        print_json("wheelfarm.resolve/1", {"wheels": []})
-    elif arguments.format == "requirements":
-        print(requirements.write(resolution), end="")
+        _print_json(arguments, profiles)
+        return
+    for profile in profiles:
+        if profile.name:
+            print(f"{profile.name}:")
+        for line in explain.report(profile.resolution):
+            print(clean(line))
+        if arguments.explain:
+            _print_decisions(profile.resolution)
+
+
+def _write_or_print(
+    arguments: argparse.Namespace, session: "Session", profiles: "Sequence[Profile]"
+) -> None:
+    wanted = arguments.format
+    if arguments.output is not None:
+        from wheelfarm.resolve.session import format_of
+
+        if wanted in {None, "table"}:
+            wanted = format_of(arguments.output)
+    if wanted in {None, "table"} or arguments.output is not None:
+        if arguments.json:
+            _print_json(arguments, profiles)
+        elif not (arguments.output is None and arguments.install and arguments.quiet):
+            for profile in profiles:
+                _print_table(profile)
+                if arguments.explain:
+                    _print_decisions(profile.resolution)
+    if wanted not in {None, "table"}:
+        _lock(arguments, session, profiles, wanted)
+
+
+def _lock(
+    arguments: argparse.Namespace,
+    session: "Session",
+    profiles: "Sequence[Profile]",
+    wanted: str,
+) -> None:
+    from wheelfarm import files
+    from wheelfarm.errors import UsageError
+    from wheelfarm.model.versions import Minor
+    from wheelfarm.resolve.session import FORMATS, lock_files
+
+    output = arguments.output or Path(FORMATS[wanted])
+    existing = ""
+    if arguments.output is not None and output.is_file() and wanted in {"pixi", "uv"}:
+        existing = output.read_text(encoding="utf-8")
+    elif wanted == "pixi" and session.asking.carried:
+        import tomlkit
+
+        existing = tomlkit.dumps(dict(session.asking.carried))
+    texts = lock_files(
+        profiles,
+        session.question(profiles),
+        wanted,
+        output,
+        existing=existing,
+        feature=arguments.feature,
+        pixi_version=None if not arguments.pixi_version else Minor.parse(arguments.pixi_version),
+    )
+    if arguments.output is None:
+        if len(texts) > 1:
+            message = f"{wanted} of several profiles is several files"
+            raise UsageError(message, hint="give --output")
+        sys.stdout.writelines(texts.values())
+        return
+    for name, text in texts.items():
+        files.write_text(output.parent / name, text)
+        print(f"wrote {output.parent / name}", file=sys.stderr)
+
+
+def _print_json(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> None:
+    from wheelfarm.resolve.document import RESOLVE_SCHEMA, to_dict
+
+    documents = {
+        profile.name: to_dict(profile.resolution, explain=arguments.explain) for profile in profiles
+    }
+    if set(documents) == {""}:
+        print_json(RESOLVE_SCHEMA, documents[""])
     else:
-        for choice in resolution.choices:
-            print(clean(requirements.requirement(choice.candidate)))
-            for remark in choice.remarks:
-                print(f"  note: {clean(remark)}")
+        print_json(RESOLVE_SCHEMA, {"profiles": documents})
 
 
-def _install(arguments: argparse.Namespace, resolution: "Resolution") -> None:
+def _print_table(profile: "Profile") -> None:
+    from wheelfarm.resolve.writers.requirements import requirement
+
+    resolution = profile.resolution
+    head = f"{profile.name}: " if profile.name else ""
+    print(f"{head}for {resolution.answer.target}, from {resolution.index}")
+    if resolution.torch is not None and not resolution.torch.installed:
+        where = f" from {resolution.torch.index}" if resolution.torch.index else ""
+        print(f"{' '.join(resolution.torch.requirements())}{where}")
+    for choice in resolution.choices:
+        print(clean(requirement(choice.candidate)))
+        for remark in choice.remarks:
+            print(f"  note: {clean(remark)}")
+    for note in resolution.notes:
+        print(f"note: {clean(note)}", file=sys.stderr)
+
+
+def _print_decisions(resolution: "Resolution") -> None:
+    from wheelfarm.resolve.explain import all_decisions
+
+    rows = [
+        ("yes" if each.accepted else "no", clean(str(each.candidate)), clean(each.reason))
+        for each in all_decisions(resolution)
+    ]
+    if rows:
+        print_table(("taken", "candidate", "why not"), rows)
+    for refused in resolution.refused:
+        print(clean(f"{refused.candidate}: {refused.reason}"))
+
+
+def _available(arguments: argparse.Namespace, session: "Session") -> int:
+    from wheelfarm.resolve.detect import detect
+    from wheelfarm.resolve.explain import available
+
+    host = detect(vars(arguments), arguments.host)
+    rows = available(session.index(host), [each.name for each in session.asking.wanted])
+    if arguments.json:
+        keys = ("package", "version", "accelerator", "torch", "python", "platform", "filename")
+        document = {"cells": [dict(zip(keys, row, strict=True)) for row in rows]}
+        print_json("wheelfarm.available/1", document)
+    else:
+        header = ("package", "version", "accelerator", "torch", "python", "platform")
+        print_table(header, sorted({row[:6] for row in rows}))
+    return 0 if rows else 1
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Ask a lock's own question again, with its wheels preferred; exit 1 where it fails."""
+    from dataclasses import replace
+
+    from wheelfarm.errors import NegativeVerdictError
+    from wheelfarm.resolve.check import check
+    from wheelfarm.resolve.choose import parse_wanted
+    from wheelfarm.resolve.detect import detect
+    from wheelfarm.resolve.inputs import Asking
+    from wheelfarm.resolve.locked import read_lock
+    from wheelfarm.resolve.resolution import Settings
+
+    lock = read_lock(arguments.check)
+    question = lock.question
+    session = replace(
+        make_session(arguments),
+        asking=Asking(
+            wanted=tuple(map(parse_wanted, question.packages)), indexes={"": question.index}
+        ),
+        settings=Settings(
+            choose_torch=question.choose_torch,
+            prereleases=question.prereleases,
+            preferred=frozenset(wheel.sha256 for wheel in lock.wheels),
+        ),
+    )
+    profiles = [
+        session.answer(detect(facts), name) for name, facts in sorted(question.profiles.items())
+    ]
+    lines = check(lock, profiles)
+    if arguments.json:
+        print_json("wheelfarm.check/1", {"holds": not lines, "faults": lines})
+    else:
+        for line in lines or [f"{arguments.check}: {len(lock.wheels)} wheels still hold"]:
+            print(clean(line))
+    return NegativeVerdictError.exit_code if lines else 0
+
+
+def _install(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> None:
+    from wheelfarm.errors import UsageError
     from wheelfarm.resolve.install import install, plan
 
-    planned = plan(resolution, tool=arguments.installer)
+    if len(profiles) != 1 or profiles[0].name:
+        message = "--install is for this machine, not for profiles"
+        raise UsageError(message)
+    planned = plan(profiles[0].resolution, tool=arguments.installer)
     for line in planned.lines():
-        print(clean(line))
+        print(clean(line), file=sys.stderr if arguments.json else sys.stdout)
     if not arguments.dry_run:
         install(planned)
-
-
-__all__ = ["configure", "execute", "print_table"]

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from urllib.parse import SplitResult, unquote
 
+#: The one host that GitHub's own variables are for.
+_GITHUB = "api.github.com"
 _OWN_PORTS = {"http": 80, "https": 443}
 
 
@@ -34,6 +36,10 @@ def authorization(parts: SplitResult, asked: SplitResult) -> str | None:
     login = os.environ.get(f"WHEELFARM_LOGIN_{name}")
     if login:
         return _basic(*login.partition(":")[::2])
+    if parts.scheme == "https" and parts.hostname == _GITHUB:
+        token = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN")
+        if token:
+            return f"Bearer {token}"
     return _from_netrc(parts.hostname or "")
 
 

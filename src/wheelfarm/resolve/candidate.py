@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
+from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -52,12 +53,15 @@ class Wanted:
     """One package that is asked for: normalised name, versions, extras, and who asks.
 
     ``because`` is empty where the user asks, else the package whose requirement it is.
+    ``optional`` marks one that is the installer's business where the index does not serve it.
     """
 
     name: str
     specifier: SpecifierSet = field(default_factory=SpecifierSet)
     extras: frozenset[str] = frozenset()
     because: str = ""
+    optional: bool = False
+    marker: Marker | None = None
 
     def __str__(self) -> str:
         extras = f"[{','.join(sorted(self.extras))}]" if self.extras else ""
@@ -69,13 +73,15 @@ class Target:
     """What wheels must fit: a host, and the torch and accelerator that all of them share.
 
     ``torch`` is None where the environment has none and none is to be chosen; then only wheels
-    that do not depend on torch can serve. ``prereleases`` is whether they were asked for.
+    that do not depend on torch can serve. ``prereleases`` is whether they were asked for;
+    ``preferred`` holds the SHA-256 of wheels of a lock, which win where they serve.
     """
 
     host: Host
     torch: Version | None
     accelerator: Accelerator | None
     prereleases: bool = False
+    preferred: frozenset[str] = frozenset()
 
     def __str__(self) -> str:
         torch = "no torch" if self.torch is None else f"torch {self.torch.public}"

@@ -225,7 +225,7 @@ def _choice(wanted: Wanted, candidate: Candidate, target: Target, pages: Pages) 
 def parse_wanted(text: str) -> Wanted:
     """Read what a user asks for: ``diso``, ``flash-attn>=2.8``, ``gsplat[dev]==1.5``.
 
-    Raises BadInputError for anything else; addresses and markers are not taken.
+    Raises BadInputError for anything else; addresses are not taken.
     """
     from wheelfarm.errors import BadInputError
 
@@ -241,4 +241,5 @@ def parse_wanted(text: str) -> Wanted:
         name=str(canonicalize_name(requirement.name)),
         specifier=requirement.specifier or SpecifierSet(),
         extras=frozenset(requirement.extras),
+        marker=requirement.marker,
     )

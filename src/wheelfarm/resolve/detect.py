@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import Arch
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.python import PythonTag
@@ -156,18 +157,24 @@ def _state_torch(host: Host, given: _Given) -> Host:
         names = ("torch", "torch_metadata", "cxx_abi", "accelerator")
         return host.with_facts(**dict.fromkeys(names, gone))
     torch = given.fact("torch", lambda text: parse_version(text, "torch version"))
+    accelerator = given.fact("accelerator", Accelerator.parse)
     if torch is not None and torch.value is not None:
-        facts |= _stated_torch(torch.value, torch.source, host)
+        facts |= _stated_torch(torch.value, torch.source, host, accelerator)
+    elif accelerator is not None:
+        facts["accelerator"] = accelerator
     if (abi := given.fact("cxx_abi", _cxx_abi)) is not None:
         facts["cxx_abi"] = abi
     return host.with_facts(**facts)
 
 
-def _stated_torch(torch: Version, source: str, host: Host) -> dict[str, Any]:
-    accelerator = label_accelerator(torch.local or "")
+def _stated_torch(
+    torch: Version, source: str, host: Host, stated: Fact[Accelerator] | None
+) -> dict[str, Any]:
+    accelerator = label_accelerator(torch.local or "") if stated is None else stated.value
     if accelerator is None:
         message = f"{source}: {torch} does not say for which CUDA it is"
-        raise BadInputError(message, hint="write the label too: 2.14.1+cu130, or +cpu")
+        hint = "write the label too: 2.14.1+cu130, or +cpu; or give --accelerator"
+        raise BadInputError(message, hint=hint)
     platform = host.platform.value or ""
     return {
         "torch": Fact(torch, source),

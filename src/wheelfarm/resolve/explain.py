@@ -1,16 +1,23 @@
 """Why there is no answer, in words: the nearest misses, and the one change that would help."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
-from wheelfarm.resolve.choose import Answer, Miss
-from wheelfarm.resolve.host import Host
+from wheelfarm.model.decision import Decision
+from wheelfarm.resolve.candidate import Candidate, Failure, Target
+from wheelfarm.resolve.choose import Miss, decisions
+from wheelfarm.resolve.coverage import built_for
+from wheelfarm.resolve.detect import detect
+from wheelfarm.resolve.host import nothing
 from wheelfarm.resolve.ranking import rank
+from wheelfarm.resolve.resolution import Resolution
 from wheelfarm.resolve.rules import failures
+from wheelfarm.resolve.sources import Index
 
 #: How many near misses a report shows of a package.
 _SHOWN = 3
+#: How many refused torches a report shows.
+_TORCHES_SHOWN = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,13 +42,58 @@ def near_misses(miss: Miss, target: Target) -> tuple[NearMiss, ...]:
     return tuple(found)
 
 
-def report(answer: Answer, index: str) -> list[str]:
-    """Return the report of an answer that is no: lines, without control characters of ours."""
+def report(resolution: Resolution) -> list[str]:
+    """Return the report of an answer that is no, a line each."""
+    answer = resolution.answer
     lines = []
     for miss in answer.misses:
-        lines += _report_miss(miss, answer.target, index)
-    lines += _host_lines(answer.target.host)
-    return lines
+        lines += _report_miss(miss, answer.target, resolution.index)
+    if not resolution.refused and answer.target.torch is None:
+        lines.append("torch: PyTorch published none that is known for this machine")
+    for refused in resolution.refused[:_TORCHES_SHOWN]:
+        lines.append(f"{refused.candidate}: {refused.reason}")
+    if len(resolution.refused) > _TORCHES_SHOWN:
+        lines.append(f"... and {len(resolution.refused) - _TORCHES_SHOWN} more (--explain)")
+    return lines + [f"note: {note}" for note in resolution.notes]
+
+
+def all_decisions(resolution: Resolution) -> tuple[Decision[Candidate], ...]:
+    """Return the decision on every candidate of every package of an answer."""
+    found: list[Decision[Candidate]] = []
+    for choice in resolution.choices:
+        page = None if resolution.pages is None else resolution.pages(choice.wanted.name)
+        if page is not None:
+            found += decisions(page, choice.wanted, resolution.answer.target)
+    for miss in resolution.answer.misses:
+        found += miss.decisions
+    return tuple(found)
+
+
+def available(index: Index, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the cells that an index has wheels for, of some packages or of all it names.
+
+    A row: package, version, accelerator, torch, Python, platform, file name.
+    """
+    wanted = list(names) or sorted(index.packages() or ())
+    anywhere = detect({"platform": "linux_x86_64"}).with_facts(platform=nothing("anywhere"))
+    rows = []
+    for page in index.pages(wanted, anywhere).values():
+        rows += [_cell(each) for each in page.all_candidates()]
+    return sorted(rows)
+
+
+def _cell(candidate: Candidate) -> tuple[str, ...]:
+    line = built_for(candidate)
+    torch = candidate.label.torch
+    return (
+        candidate.package,
+        candidate.version.public,
+        "-" if line is None else str(line),
+        "-" if torch is None else str(torch),
+        "-".join((".".join(candidate.serves.pythons), ".".join(candidate.serves.abis))),
+        ".".join(candidate.serves.platforms),
+        str(candidate.entry.name),
+    )
 
 
 def _report_miss(miss: Miss, target: Target, index: str) -> list[str]:
@@ -73,17 +125,3 @@ def changes(nearest: Iterable[NearMiss]) -> tuple[str, ...]:
         if len(aspects) == 1 and change and change not in found:
             found.append(change)
     return tuple(found[:_SHOWN])
-
-
-def _host_lines(host: Host) -> list[str]:
-    lines = []
-    if host.devices.problem:
-        lines.append(f"note: {host.devices.problem}")
-    if host.visible_devices.problem:
-        lines.append(f"note: {host.visible_devices.problem}")
-    return lines
-
-
-def wanted_lines(wanted: Iterable[Wanted]) -> str:
-    """Return what was asked for, in one line."""
-    return ", ".join(map(str, wanted))

@@ -9,7 +9,6 @@ wheels themselves, without their requirements, by address and hash.
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +19,8 @@ from wheelfarm.errors import BadInputError, BuildError, CouldNotLookError
 from wheelfarm.resolve import interpreter
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.resolution import Resolution
-from wheelfarm.resolve.writers import requirements
+from wheelfarm.resolve.torch_pin import FAMILY
+from wheelfarm.resolve.writers.requirements import requirement as requirement_of
 
 _PIP = ("-m", "pip")
 _QUIET = ("--disable-pip-version-check", "--no-input")
@@ -28,10 +28,14 @@ _QUIET = ("--disable-pip-version-check", "--no-input")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InstallPlan:
-    """What will be installed: requirements of the installer's, then wheels; constraints for all."""
+    """What is installed: a chosen torch, others' projects, then wheels; all constrained.
+
+    ``tool`` is the installer's word and then the command; ``torch`` is empty where it stays.
+    """
 
     tool: tuple[str, ...]
     python: str
+    torch: tuple[str, ...]
     others: tuple[str, ...]
     wheels: tuple[str, ...]
     constraints: tuple[str, ...]
@@ -41,24 +45,30 @@ class InstallPlan:
         """Return the plan in words; a dry run and the real one print the same."""
         head = f"into {self.python} with {self.tool[0]}:"
         kept = [f"  keep {text}" for text in self.constraints if text.startswith("torch==")]
+        chosen = [f"  install {' '.join(self.torch)}"] if self.torch else []
         return [
             head,
             *kept,
+            *chosen,
             *(f"  require {text}" for text in self.others),
             *(f"  install {text}" for text in self.wheels),
         ]
 
 
-def plan(resolution: Resolution, *, tool: str | None, served: Sequence[str] = ()) -> InstallPlan:
+def plan(resolution: Resolution, *, tool: str | None) -> InstallPlan:
     """Return what an installation does; nothing is changed yet.
 
-    ``served`` are names of which no source may ever be built, as the index serves their wheels.
-    Raises BadInputError where the host is another machine.
+    Of what the index serves no source is ever built. Raises BadInputError where the host is
+    another machine.
     """
     host = resolution.host
     if host.interpreter.value is None:
         message = "an answer for another machine cannot be installed here"
         raise BadInputError(message, hint="write a lock instead: --format requirements")
+    pin = resolution.torch
+    torch: tuple[str, ...] = ()
+    if pin is not None and not pin.installed:
+        torch = (*pin.requirements(), *(("--index-url", pin.index) if pin.index else ()))
     chosen = {choice.candidate.package for choice in resolution.choices}
     others: dict[str, Requirement] = {}
     for choice in resolution.choices:
@@ -69,14 +79,22 @@ def plan(resolution: Resolution, *, tool: str | None, served: Sequence[str] = ()
         tool=_installer(host.interpreter.value, tool),
         python=host.interpreter.value,
         others=tuple(sorted(others)),
-        wheels=tuple(requirements.requirement(choice.candidate) for choice in resolution.choices),
+        wheels=tuple(requirement_of(choice.candidate) for choice in resolution.choices),
+        torch=torch,
         constraints=tuple(
             f"{name}=={version}"
             for name, version in sorted(host.installed.items())
-            if name not in chosen
+            if name not in chosen and not (torch and _comes_with_torch(name))
         ),
-        only_binary=tuple(sorted({*served, *chosen})),
+        only_binary=tuple(sorted({*resolution.served, *chosen})),
     )
+
+
+def _comes_with_torch(name: str) -> bool:
+    """Return whether a project is torch, of its family or among what it brings."""
+    if name in {"torch", "triton", "cuda-toolkit", "cuda-bindings", *FAMILY}:
+        return True
+    return name.startswith("nvidia-")
 
 
 def _plain(requirement: Requirement) -> str:
@@ -121,13 +139,21 @@ def install(planned: InstallPlan) -> None:
     before = _torch(planned.python)
     with tempfile.TemporaryDirectory(prefix="wheelfarm-install-") as name:
         folder = Path(name)
+        if planned.torch:
+            _install_torch(planned)
         if planned.others:
             _install_others(planned, folder)
         _install_wheels(planned, folder)
     after = _torch(planned.python)
-    if before != after:
+    if before != after and not planned.torch:
         message = f"torch was {before} and is {after} after the installation"
         raise BuildError(message, hint="put it back, and report this")
+
+
+def _install_torch(planned: InstallPlan) -> None:
+    from wheelfarm.run import run
+
+    run([*planned.tool[1:], "--only-binary", "torch", *planned.torch], env=_environment())
 
 
 def _install_others(planned: InstallPlan, folder: Path) -> None:

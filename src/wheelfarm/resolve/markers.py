@@ -1,8 +1,10 @@
 """Requirements and their markers (PEP 508), judged for the target and not for this process."""
 
+from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 
 from wheelfarm.resolve.candidate import Target, Wanted
+from wheelfarm.resolve.host import Host
 
 
 def read_requirement(text: str) -> Requirement | None:
@@ -15,16 +17,20 @@ def read_requirement(text: str) -> Requirement | None:
 
 def applies(requirement: Requirement, wanted: Wanted, target: Target) -> bool:
     """Return whether a requirement's marker holds on the target's host with the extras asked."""
-    if requirement.marker is None:
+    return marker_holds(requirement.marker, wanted.extras, target.host)
+
+
+def marker_holds(marker: Marker | None, asked: frozenset[str], host: Host) -> bool:
+    """Return whether a marker holds on a host with the extras that are asked for."""
+    if marker is None:
         return True
-    environment = marker_environment(target)
-    extras = wanted.extras or {""}
-    return any(requirement.marker.evaluate({**environment, "extra": extra}) for extra in extras)
+    environment = marker_environment(host)
+    extras = asked or {""}
+    return any(marker.evaluate({**environment, "extra": extra}) for extra in extras)
 
 
-def marker_environment(target: Target) -> dict[str, str]:
-    """Return the marker variables (PEP 508) of the target's host, where they are known."""
-    host = target.host
+def marker_environment(host: Host) -> dict[str, str]:
+    """Return the marker variables (PEP 508) of a host, where they are known."""
     environment: dict[str, str] = {"implementation_name": "cpython"}
     if host.python_version.value is not None:
         version = host.python_version.value

@@ -33,6 +33,11 @@ OVERRIDES: Mapping[str, Override] = {
         variable="WHEELFARM_TORCH",
         help="torch of the target with its label: 2.14.1+cu130; 'none' for no torch",
     ),
+    "accelerator": Override(
+        option="--accelerator",
+        variable="WHEELFARM_ACCELERATOR",
+        help="what torch was built for, where its version does not say: cu124, rocm7.0, cpu",
+    ),
     "cxx_abi": Override(
         option="--cxx-abi", variable="WHEELFARM_CXX_ABI", help="torch's C++ ABI: 0 or 1"
     ),

@@ -135,6 +135,27 @@ def json_page(package: str, document: Any, url: str, host: Host) -> Page:
     return _page(package, url, offers, unread, host)
 
 
+def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, host: Host) -> Page:
+    """Read GitHub's release assets; one of a digest of another kind has no hash."""
+    offers: list[Offer] = []
+    unread: list[tuple[str, str]] = []
+    for asset in assets:
+        name, address = asset.get("name"), asset.get("browser_download_url")
+        if not isinstance(name, str) or not isinstance(address, str):
+            unread.append((str(name), "the asset has no name or address"))
+            continue
+        digest = str(asset.get("digest") or "")
+        found = _SHA256.search(digest.replace("sha256:", "sha256=", 1))
+        size = asset.get("size")
+        raw = {
+            "sha256": None if found is None else found[1].lower(),
+            "size": size if isinstance(size, int) else None,
+        }
+        # GitHub turns characters that it does not like into dots; "+" stays.
+        _offer((name, name, address), raw, offers, unread)
+    return _page(package, url, offers, unread, host)
+
+
 def _metadata_hash(value: Any) -> Any:
     if isinstance(value, dict):
         found = value.get("sha256")

@@ -32,11 +32,13 @@ def remarks(candidate: Candidate, target: Target) -> tuple[str, ...]:
 def rank(candidate: Candidate, target: Target) -> tuple[object, ...]:
     """Return how good an accepted wheel is; the greatest wins, and no two files are equal.
 
-    The exact line first, then the newest version, then proven facts, machine code over PTX, the
-    latest build; what is left is decided by the name, so that pages' order never matters.
+    One that a lock holds stays; else the exact line first, then the newest version, then proven
+    facts, machine code over PTX, the latest build. What is left is decided by the name, so that
+    the order of pages never matters.
     """
     exact = built_for(candidate) in {None, target.accelerator} or is_pure(candidate)
     return (
+        candidate.entry.sha256 in target.preferred,
         exact,
         Version(candidate.version.public),
         candidate.entry.yanked is None,

@@ -1,16 +1,26 @@
 """The way from names to an answer: pages are fetched as they are needed, and read once."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from wheelfarm.errors import BadInputError, NegativeVerdictError
 from wheelfarm.http import Client
-from wheelfarm.resolve.candidate import Candidate, Target, Wanted
+from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.decision import Decision
+from wheelfarm.resolve.candidate import Target, Wanted
 from wheelfarm.resolve.choose import Answer, Choice, choose
+from wheelfarm.resolve.combinations import TorchOption, fallbacks, machine_decides, options
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.metadata import with_metadata
-from wheelfarm.resolve.pages import Page
+from wheelfarm.resolve.markers import marker_holds
+from wheelfarm.resolve.page_book import PageBook
 from wheelfarm.resolve.sources import Index
+from wheelfarm.resolve.torch_files import official_cxx_abi
+from wheelfarm.resolve.torch_pin import FAMILY, TorchPin, chosen_pin, installed_pin
+from wheelfarm.upstream.facts import committed_facts
+from wheelfarm.upstream.model import UpstreamFacts
 
 #: After so many rounds of reading chosen wheels' metadata an answer stands as it is.
 _ROUNDS = 8
@@ -18,13 +28,21 @@ _ROUNDS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """An answer with what it was asked, of which index, and what should be said of it."""
+    """An answer with what it was asked, of which index, and what should be said of it.
+
+    ``torch`` is how a lock names torch; ``refused`` are the combinations that were looked at and
+    not taken; ``served`` the names of which nothing may be built from source.
+    """
 
     host: Host
     wanted: tuple[Wanted, ...]
     index: str
     answer: Answer
+    torch: TorchPin | None = None
+    refused: tuple[Decision[TorchOption], ...] = ()
+    served: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    pages: PageBook | None = None
 
     @property
     def choices(self) -> tuple[Choice, ...]:
@@ -32,63 +50,13 @@ class Resolution:
         return self.answer.choices
 
 
-class Pages:
-    """The pages of one index for one host, each fetched once."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """How to choose: whether torch may be chosen anew, and whether pre-releases count."""
 
-    def __init__(self, index: Index, host: Host, client: Client) -> None:
-        self._index = index
-        self._host = host
-        self._client = client
-        self._served = index.packages()
-        self._pages: dict[str, Page] = {}
-
-    def prefetch(self, names: Iterable[str]) -> None:
-        """Fetch the pages of several packages at once."""
-        missing = [name for name in names if name not in self._pages]
-        if missing:
-            self._pages.update(self._index.pages(missing, self._host))
-
-    def __call__(self, name: str) -> Page | None:
-        """Return a package's page; None where this index has none of a compiled package."""
-        if self._served is not None and name not in self._served:
-            return None
-        self.prefetch([name])
-        return self._pages[name]
-
-    def as_dependency(self, name: str) -> Page | None:
-        """Return the page of a package that another requires.
-
-        An index without a manifest may be a mirror of everything; there only packages whose names
-        state an accelerator or a torch are this index's to serve, the rest is the installer's.
-        """
-        page = self(name)
-        if page is None or self._served is not None:
-            return page
-        labels = [each.label for each in page.candidates]
-        return page if any(each.accelerator or each.torch for each in labels) else None
-
-    def learn(self, candidates: Iterable[Candidate]) -> bool:
-        """Read the metadata of wheels of which only the name is known; whether that was news."""
-        news = False
-        for candidate in candidates:
-            if candidate.entry.requires_dist is not None or candidate.entry.metadata_sha256 is None:
-                continue
-            page = self._pages[candidate.package]
-            known = with_metadata(candidate, self._client)
-            kept = tuple(known if each is candidate else each for each in page.candidates)
-            self._pages[candidate.package] = replace(page, candidates=kept)
-            news = True
-        return news
-
-
-def target_of(host: Host, *, prereleases: bool = False) -> Target:
-    """Return the target that the host's installed torch fixes."""
-    return Target(
-        host=host,
-        torch=host.torch.value,
-        accelerator=host.accelerator.value,
-        prereleases=prereleases,
-    )
+    choose_torch: bool = False
+    prereleases: bool = False
+    preferred: frozenset[str] = frozenset()
 
 
 def resolve(
@@ -96,23 +64,204 @@ def resolve(
     host: Host,
     index: Index,
     client: Client,
-    *,
-    prereleases: bool = False,
+    settings: Settings | None = None,
 ) -> Resolution:
-    """Return the answer for the torch that is installed."""
+    """Return the answer: for the installed torch, or for one that is chosen with the packages.
+
+    Raises BadInputError where nothing is asked for, NegativeVerdictError where what is asked of
+    torch itself cannot be.
+    """
     if not wanted:
         message = "no package is asked for"
         raise BadInputError(message, hint="name one: wheelfarm resolve diso")
-    pages = Pages(index, host, client)
-    pages.prefetch(each.name for each in wanted)
-    target = target_of(host, prereleases=prereleases)
-    answer = choose(wanted, target, pages)
-    for _ in range(_ROUNDS):
-        if not pages.learn(choice.candidate for choice in answer.choices):
-            break
-        answer = choose(wanted, target, pages)
-    return Resolution(host=host, wanted=wanted, index=index.address, answer=answer)
+    pages = PageBook(index, host, client)
+    asked = Asked.of(tuple(each for each in wanted if marker_holds(each.marker, each.extras, host)))
+    pages.prefetch(each.name for each in asked.packages)
+    left = tuple(each for each in asked.packages if each.optional and _absent(pages, each.name))
+    run = _Run(
+        asked=replace(asked, packages=tuple(each for each in asked.packages if each not in left)),
+        host=host,
+        index=index,
+        pages=pages,
+        settings=settings or Settings(),
+        left=left,
+    )
+    if host.torch.value is None or run.settings.choose_torch:
+        return run.chosen()
+    return run.fixed(host.torch.value)
 
 
-class NoWheelServesError(NegativeVerdictError):
-    """We looked, and there is no consistent set of wheels; the report says why."""
+def _absent(pages: PageBook, name: str) -> bool:
+    page = pages(name)
+    return page is None or page.missing
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What was asked for, sorted out: the index's packages, torch, and torch's family."""
+
+    packages: tuple[Wanted, ...]
+    torch: SpecifierSet
+    family: tuple[str, ...]
+
+    @classmethod
+    def of(cls, wanted: tuple[Wanted, ...]) -> "Asked":
+        """Sort out a list of what a user asks for."""
+        torch = SpecifierSet()
+        for each in wanted:
+            if each.name == "torch":
+                torch &= each.specifier
+        return cls(
+            packages=tuple(each for each in wanted if each.name not in {"torch", *FAMILY}),
+            torch=torch,
+            family=tuple(sorted({each.name for each in wanted} & set(FAMILY))),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Run:
+    asked: Asked
+    host: Host
+    index: Index
+    pages: PageBook
+    settings: Settings
+    left: tuple[Wanted, ...] = ()
+
+    def fixed(self, torch: Version) -> Resolution:
+        """Answer for the torch that is there: only its combination serves."""
+        if not self.asked.torch.contains(torch, prereleases=True):
+            message = f"torch{self.asked.torch} is asked for, and torch {torch} is installed"
+            raise NegativeVerdictError(
+                message,
+                hint="--choose-torch lets another torch be chosen; nothing replaces it here",
+            )
+        answer = self.answer(torch, self.host.accelerator.value)
+        family = self.family(answer)
+        return self.resolution(answer, installed_pin(self.host, family))
+
+    def chosen(self) -> Resolution:
+        """Answer with the newest published torch that serves all, or a known-good one, or none."""
+        facts = committed_facts()
+        decided = options(self.host, facts)
+        suitable = [
+            each.candidate
+            for each in decided
+            if each.accepted and self.asked.torch.contains(each.candidate.torch)
+        ]
+        notes: tuple[str, ...] = ()
+        if not machine_decides(self.host):
+            suitable = [
+                each
+                for each in fallbacks(self.host, self.index.fallback(), decided)
+                if each in suitable
+            ]
+            notes = (_fallback_note(self.host),)
+        refused = [each for each in decided if not each.accepted]
+        for option in suitable:
+            answer = self.answer(option.torch, option.accelerator)
+            if answer.ok:
+                pin = self.pin(option, facts, self.family(answer))
+                said = f"{option} is chosen: the newest that serves all packages and this machine"
+                return self.resolution(answer, pin, notes or (said,))
+            missed = ", ".join(miss.wanted.name for miss in answer.misses)
+            refused.append(Decision(option, f"no wheel of {missed}"))
+        answer = self.nearest(suitable)
+        return self.resolution(answer, None, notes, tuple(refused))
+
+    def pin(
+        self, option: TorchOption, facts: UpstreamFacts, family: tuple[str, ...]
+    ) -> TorchPin | None:
+        """Return the chosen torch's pin; the installed one's where it is that very torch."""
+        host = self.host
+        same = host.torch.value is not None and host.torch.value.public == option.torch.public
+        if same and host.accelerator.value == option.accelerator:
+            return installed_pin(host, family)
+        return chosen_pin(option.torch, option.accelerator, host, facts, family)
+
+    def nearest(self, suitable: list[TorchOption]) -> Answer:
+        """Return the no of the combination that serves the most, for the report."""
+        if not suitable:
+            target = self.target(self.host.torch.value, self.host.accelerator.value)
+            return choose(self.asked.packages, target, self.pages)
+        answers = [self.answer(each.torch, each.accelerator) for each in suitable]
+        return min(answers, key=lambda each: len(each.misses))
+
+    def answer(self, torch: Version | None, accelerator: Accelerator | None) -> Answer:
+        """Return the choice for one torch; metadata of plain indexes is read as it is needed."""
+        target = self.target(torch, accelerator)
+        answer = choose(self.asked.packages, target, self.pages)
+        for _ in range(_ROUNDS):
+            if not self.pages.learn(choice.candidate for choice in answer.choices):
+                break
+            answer = choose(self.asked.packages, target, self.pages)
+        return answer
+
+    def target(self, torch: Version | None, accelerator: Accelerator | None) -> Target:
+        host = self.host
+        if torch != host.torch.value and torch is not None:
+            platform = host.platform.value or ""
+            host = host.with_facts(cxx_abi=official_cxx_abi(torch, accelerator, platform))
+        return Target(
+            host=host,
+            torch=torch,
+            accelerator=accelerator,
+            prereleases=self.settings.prereleases,
+            preferred=self.settings.preferred,
+        )
+
+    def family(self, answer: Answer) -> tuple[str, ...]:
+        """Return the torch family members that are asked for, by the user or by a wheel."""
+        required = {
+            str(canonicalize_name(requirement.name))
+            for choice in answer.choices
+            for requirement in choice.outside
+        }
+        return tuple(sorted(set(self.asked.family) | (required & set(FAMILY))))
+
+    def resolution(
+        self,
+        answer: Answer,
+        pin: TorchPin | None,
+        notes: tuple[str, ...] = (),
+        refused: tuple[Decision[TorchOption], ...] = (),
+    ) -> Resolution:
+        said = [note for note in (self.index.transport, *notes, *_machine(self.host)) if note]
+        if self.left:
+            said.append(f"left to the installer: {', '.join(map(str, self.left))}")
+        return Resolution(
+            host=self.host,
+            wanted=(*self.asked.packages,),
+            index=self.index.address,
+            answer=answer,
+            torch=pin,
+            refused=refused,
+            served=self.index.packages() or frozenset(),
+            pages=self.pages,
+            notes=tuple(said),
+        )
+
+
+def _fallback_note(host: Host) -> str:
+    state = host.devices.value
+    why = {
+        "none": "there is no GPU here",
+        "broken": f"the GPU's driver does not answer ({host.devices.problem})",
+        "present": "the GPU's capability or its driver's CUDA is not known",
+    }.get(state or "unknown", "the GPUs could not be looked at")
+    return (
+        f"{why}, so nothing of this machine decides: a known-good combination is taken;"
+        " give --gpu and --driver to choose by them"
+    )
+
+
+def _machine(host: Host) -> tuple[str, ...]:
+    """Return what of the machine limits the answer."""
+    notes = []
+    if host.visible_devices.problem:
+        notes.append(host.visible_devices.problem)
+    if host.backend.value == "cuda" and host.devices.value != "present":
+        why = host.devices.problem or "no GPU is here"
+        notes.append(f"GPU coverage was not checked: {why}")
+    elif host.gpus.problem:
+        notes.append(f"GPU coverage was not checked for all: {host.gpus.problem}")
+    return tuple(notes)

@@ -29,9 +29,13 @@ _CONNECTIONS = 8
 class Index(Protocol):
     """An index of wheels, however it answers."""
 
-    address: str
-    #: How the answer came, for the report; empty for the usual way.
-    transport: str
+    @property
+    def address(self) -> str:
+        """The address that answers."""
+
+    @property
+    def transport(self) -> str:
+        """How the answer came, for the report; empty for the usual way."""
 
     def packages(self) -> frozenset[str] | None:
         """Return the names that it serves; None where it does not tell."""
@@ -39,8 +43,8 @@ class Index(Protocol):
     def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
         """Return a page for each name; one that is not served has ``missing`` set."""
 
-    def combinations(self) -> tuple[Combination, ...]:
-        """Return the combinations that it serves at all; empty where it does not tell."""
+    def fallback(self) -> Combination | None:
+        """Return its known-good combination; None where it names none."""
 
 
 class ManifestIndex:
@@ -58,9 +62,9 @@ class ManifestIndex:
         """Return the names that it serves."""
         return frozenset(self.manifest.packages)
 
-    def combinations(self) -> tuple[Combination, ...]:
-        """Return the combinations that it serves at all."""
-        return self.manifest.combinations
+    def fallback(self) -> Combination | None:
+        """Return its known-good combination."""
+        return self.manifest.fallback
 
     def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
         """Return a page for each name, each part's bytes checked against the manifest's hash."""
@@ -91,9 +95,9 @@ class SimpleIndex:
         """Return None: the list of all projects is not asked for."""
         return None
 
-    def combinations(self) -> tuple[Combination, ...]:
-        """Return nothing: a plain index does not tell."""
-        return ()
+    def fallback(self) -> Combination | None:
+        """Return None: a plain index names none."""
+        return None
 
     def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
         """Return a page for each name."""

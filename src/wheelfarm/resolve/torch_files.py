@@ -13,9 +13,11 @@ from packaging.version import InvalidVersion, Version
 
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.axis import CxxAbi
+from wheelfarm.model.platform import PLATFORMS
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.host import Fact, nothing
 from wheelfarm.resolve.interpreter import Interpreter
+from wheelfarm.upstream.model import cxx_abi
 
 _ASSIGNMENT = re.compile(
     r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:None|'([^'\n]*)'|\"([^\"\n]*)\")\s*(?:#.*)?$", re.MULTILINE
@@ -28,9 +30,6 @@ _TOOLKIT = re.compile(
 #: One function of libc10 that takes a std::string, as each of libstdc++'s two ABIs spells it.
 _NEW_ABI = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_string"
 _OLD_ABI = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKSs"
-#: From this torch on every official Linux wheel has the new ABI; before 2.6 every one the old.
-_ALL_NEW = Version("2.7")
-_ALL_OLD = Version("2.6")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,17 +166,11 @@ def official_cxx_abi(
     version: Version, accelerator: Accelerator | None, platform: str
 ) -> Fact[CxxAbi]:
     """Return the C++ ABI of PyTorch's own Linux wheel of a release."""
-    source = "what PyTorch's wheels of this release have"
-    release = Version(version.base_version)
-    if release >= _ALL_NEW:
-        return Fact(1, source)
-    if release < _ALL_OLD:
-        return Fact(0, source)
-    if platform == "linux_aarch64" or (
-        accelerator is not None and accelerator.version == Minor(12, 6)
-    ):
-        return Fact(1, source)
-    return Fact(0, source)
+    known = next((each for each in PLATFORMS if each.identifier == platform), None)
+    if known is None or accelerator is None:
+        return nothing("PyTorch has no wheels for this platform")
+    abi = cxx_abi(accelerator, Minor.of(version), known)
+    return Fact(abi, "what PyTorch's wheels of this release have")
 
 
 def _text(path: Path) -> str:

@@ -1,15 +1,19 @@
-"""``requirements.txt``: every wheel by its address, with its hash."""
+"""``requirements.txt``: every wheel by its address, with its hash; one file per profile.
 
-from urllib.parse import urlsplit, urlunsplit
+With torch installed, the file is for ``pip install --no-deps --require-hashes -r``: torch is not in
+it. With a chosen torch it pins torch and names its index; hashes then stand behind the addresses,
+since a file in which one line has ``--hash`` takes no line without.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import PurePath
 
 from wheelfarm.resolve.candidate import Candidate
+from wheelfarm.resolve.lock import Profile, Question, address, hashed_address
 from wheelfarm.resolve.resolution import Resolution
 
-
-def address(candidate: Candidate) -> str:
-    """Return a wheel's address, ``+`` of its file name written ``%2B`` (stores read + as blank)."""
-    parts = urlsplit(candidate.entry.url)
-    return urlunsplit(parts._replace(path=parts.path.replace("+", "%2B"), fragment=""))
+NOTE = "# wheelfarm: "
 
 
 def requirement(candidate: Candidate) -> str:
@@ -17,8 +21,36 @@ def requirement(candidate: Candidate) -> str:
     return f"{candidate.package} @ {address(candidate)} --hash=sha256:{candidate.entry.sha256}"
 
 
-def write(resolution: Resolution) -> str:
-    """Return the file's text; the torch that the wheels are for stands in a comment."""
-    lines = [f"# wheels for {resolution.answer.target}; install with --no-deps"]
-    lines += [requirement(choice.candidate) for choice in resolution.choices]
+def write(profiles: Sequence[Profile], question: Question, name: str) -> dict[str, str]:
+    """Return file name -> text; with several profiles ``NAME-<profile>.txt``."""
+    path = PurePath(name)
+    texts = {}
+    for profile in profiles:
+        suffix = f"-{profile.name}" if profile.name else ""
+        note = Question(
+            index=question.index,
+            packages=question.packages,
+            choose_torch=question.choose_torch,
+            prereleases=question.prereleases,
+            profiles={"": question.profiles[profile.name]},
+        )
+        texts[f"{path.stem}{suffix}{path.suffix}"] = _text(profile.resolution, note)
+    return texts
+
+
+def _text(resolution: Resolution, note: Question) -> str:
+    pin = resolution.torch
+    lines = [f"# Wheels for {resolution.answer.target}.", NOTE + json.dumps(note.to_dict())]
+    if pin is None or pin.installed:
+        if pin is not None:
+            lines.append(f"# {pin.requirement} is installed and stays; use --no-deps")
+        lines += [requirement(choice.candidate) for choice in resolution.choices]
+    else:
+        if pin.index:
+            lines.append(f"--extra-index-url {pin.index}")
+        lines += pin.requirements()
+        lines += [
+            f"{choice.candidate.package} @ {hashed_address(choice.candidate)}"
+            for choice in resolution.choices
+        ]
     return "\n".join(lines) + "\n"

@@ -1,0 +1,116 @@
+"""What a user asks for, from a file: requirements, ``pyproject.toml`` or ``comfy-env.toml``."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from wheelfarm.errors import BadInputError
+from wheelfarm.reading import Reader, read_text, read_toml
+from wheelfarm.resolve.candidate import Wanted
+from wheelfarm.resolve.choose import parse_wanted
+
+#: Tables of a comfy-env.toml that are pixi's own and go into a pixi.toml as they stand.
+_PIXI_TABLES = (
+    "dependencies",
+    "pypi-dependencies",
+    "pypi-options",
+    "target",
+    "tasks",
+    "activation",
+    "system-requirements",
+    "feature",
+    "environments",
+    "workspace",
+)
+_OPTION = re.compile(r"\s--(?:hash|config-settings?|global-option)\b.*$")
+_COMMENT = re.compile(r"(?:^|\s)#.*$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What a file asks for and how: packages, index addresses by backend, and the rest.
+
+    ``releases`` names the farm's repository for the second transport; ``carried`` holds the tables
+    that belong to others and go into a written file as they are.
+    """
+
+    wanted: tuple[Wanted, ...]
+    indexes: Mapping[str, str] = field(default_factory=dict)
+    releases: str = ""
+    choose_torch: bool = False
+    prereleases: bool = False
+    carried: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_input(path: Path) -> Asking:
+    """Read a file by its name; BadInputError where it is none of those that are known."""
+    if path.name == "comfy-env.toml" or path.name.startswith("comfy-env"):
+        return _comfy_env(path)
+    if path.suffix == ".toml":
+        return _pyproject(path)
+    if path.suffix in {".txt", ".in"}:
+        return Asking(wanted=_requirements(path))
+    message = f"{path} is no requirements file, pyproject.toml or comfy-env.toml"
+    raise BadInputError(message)
+
+
+def _requirements(path: Path, seen: frozenset[Path] = frozenset()) -> tuple[Wanted, ...]:
+    """Read a requirements file; what the index does not serve is left to the installer."""
+    wanted: list[Wanted] = []
+    text = read_text(path).replace("\\\n", " ")
+    for line in text.splitlines():
+        word = _OPTION.sub("", _COMMENT.sub("", line)).strip()
+        nested = re.match(r"(?:-r|--requirement)[ =]?\s*(\S+)", word)
+        if nested is not None:
+            other = path.parent / nested[1]
+            if other.resolve() not in seen:
+                wanted += _requirements(other, seen | {path.resolve()})
+        elif word and not word.startswith("-") and " @ " not in word and "://" not in word:
+            wanted.append(replace(parse_wanted(word), optional=True))
+    return tuple(wanted)
+
+
+def _pyproject(path: Path) -> Asking:
+    tool = read_toml(path).get("tool", {})
+    data = tool.get("wheelfarm") if isinstance(tool, Mapping) else None
+    if data is None:
+        message = f"{path} has no [tool.wheelfarm]"
+        raise BadInputError(message, hint='write: [tool.wheelfarm] packages = ["diso"]')
+    reader = Reader(data, f"{path} [tool.wheelfarm]")
+    reader.raw("lock")
+    indexes = reader.string_map("indexes")
+    general = reader.optional_string("index")
+    asking = Asking(
+        wanted=_wanted(reader, "packages"),
+        indexes={**indexes, **({} if general is None else {"": general})},
+        releases=reader.string("releases", ""),
+        choose_torch=reader.boolean("choose-torch", default=False),
+        prereleases=reader.boolean("pre", default=False),
+    )
+    reader.done()
+    reader.finish()
+    return asking
+
+
+def _comfy_env(path: Path) -> Asking:
+    data = read_toml(path)
+    reader = Reader(data, str(path))
+    cuda = reader.table("cuda")
+    if cuda is None:
+        message = f"{path} has no [cuda] packages"
+        raise BadInputError(message)
+    wanted = _wanted(cuda, "packages")
+    reader.finish()
+    carried = {name: data[name] for name in _PIXI_TABLES if name in data}
+    return Asking(wanted=wanted, carried=carried)
+
+
+def _wanted(reader: Reader, key: str) -> tuple[Wanted, ...]:
+    found = []
+    for index, text in enumerate(reader.strings(key)):
+        wanted = reader.attempt(lambda text=text: parse_wanted(text), key, index)  # type: ignore[misc]
+        if wanted is not None:
+            found.append(wanted)
+    return tuple(found)

@@ -1,0 +1,119 @@
+"""A lock that was written, read back: what it answers, and which wheels it holds."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wheelfarm.errors import BadInputError
+from wheelfarm.reading import parse_json, parse_toml, read_text
+from wheelfarm.resolve.lock import LockedWheel, Question
+from wheelfarm.resolve.writers.requirements import NOTE
+
+_REQUIREMENT = re.compile(
+    r"^(?P<name>[\w.-]+) @ (?P<url>[^\s#]+)(?:#sha256=| --hash=sha256:)(?P<sha256>[0-9a-f]{64})$",
+    re.MULTILINE,
+)
+_URL = re.compile(r"(?P<url>[^#]+)#sha256=(?P<sha256>[0-9a-f]{64})")
+_EXTRA = re.compile(r"'([^']+)' in extras")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lock:
+    """A lock's question and its wheels."""
+
+    path: Path
+    question: Question
+    wheels: tuple[LockedWheel, ...]
+
+    def of_profile(self, name: str) -> dict[str, LockedWheel]:
+        """Return one profile's wheels by package."""
+        return {wheel.name: wheel for wheel in self.wheels if name in wheel.profiles}
+
+
+def read_lock(path: Path) -> Lock:
+    """Read a lock of any format that we write.
+
+    Raises BadInputError where it is none of ours, or was damaged.
+    """
+    text = read_text(path)
+    if path.suffix == ".txt":
+        return _requirements(path, text)
+    document = parse_toml(text, str(path))
+    tool = document.get("tool")
+    ours = tool.get("wheelfarm") if isinstance(tool, Mapping) else None
+    if not isinstance(ours, Mapping):
+        raise _not_ours(path)
+    if "lock-version" in document:
+        note = {key: value for key, value in ours.items() if key != "torch"}
+        wheels = tuple(_pylock(document))
+    else:
+        note = ours.get("lock", {})
+        is_pixi = "workspace" in document or "project" not in document
+        wheels = tuple(_pixi(document) if is_pixi else _uv(document))
+    if not note:
+        raise _not_ours(path)
+    return Lock(path=path, question=Question.read(note, str(path)), wheels=wheels)
+
+
+def _not_ours(path: Path) -> BadInputError:
+    message = f"{path} holds no lock of ours"
+    return BadInputError(message, hint="write one with `wheelfarm resolve ... --output FILE`")
+
+
+def _requirements(path: Path, text: str) -> Lock:
+    line = next((line for line in text.splitlines() if line.startswith(NOTE)), None)
+    if line is None:
+        raise _not_ours(path)
+    note = parse_json(line.removeprefix(NOTE), str(path))
+    wheels = tuple(
+        LockedWheel(name=match["name"], url=match["url"], sha256=match["sha256"])
+        for match in _REQUIREMENT.finditer(text)
+    )
+    return Lock(path=path, question=Question.read(note, str(path)), wheels=wheels)
+
+
+def _pylock(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
+    for package in document.get("packages", []):
+        names = tuple(_EXTRA.findall(str(package.get("marker", "")))) or ("",)
+        for wheel in package.get("wheels", []):
+            yield LockedWheel(
+                name=str(package.get("name")),
+                url=str(wheel.get("url")),
+                sha256=str(wheel.get("hashes", {}).get("sha256")),
+                profiles=names,
+            )
+
+
+def _pixi(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
+    yield from _sources(document.get("pypi-dependencies", {}), "")
+    features = document.get("feature", {})
+    note = document.get("tool", {}).get("wheelfarm", {}).get("lock", {})
+    profiles = note.get("profiles", {})
+    for name, feature in features.items():
+        known = next((each for each in profiles if each.lower() == name), "")
+        yield from _sources(feature.get("pypi-dependencies", {}), known)
+
+
+def _uv(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
+    project = document.get("project", {})
+    groups = {"": project.get("dependencies", []), **project.get("optional-dependencies", {})}
+    for profile, lines in groups.items():
+        for match in filter(None, (_REQUIREMENT.fullmatch(str(line)) for line in lines)):
+            yield LockedWheel(
+                name=match["name"],
+                url=match["url"],
+                sha256=match["sha256"],
+                profiles=(profile,),
+            )
+
+
+def _sources(table: Mapping[str, Any], profile: str) -> Iterable[LockedWheel]:
+    for name, entry in table.items():
+        url = entry.get("url") if isinstance(entry, Mapping) else None
+        match = _URL.fullmatch(url) if isinstance(url, str) else None
+        if match is not None:
+            yield LockedWheel(
+                name=name, url=match["url"], sha256=match["sha256"], profiles=(profile,)
+            )

@@ -1,0 +1,181 @@
+"""One run of the resolver: from what a user gave to answers per profile, and to lock files."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wheelfarm.errors import UsageError
+from wheelfarm.http import Cache, Client, UnreachableError, default_folder
+from wheelfarm.model.versions import Minor
+from wheelfarm.reading import read_text
+from wheelfarm.resolve.backends import index_address
+from wheelfarm.resolve.candidate import Wanted
+from wheelfarm.resolve.detect import detect
+from wheelfarm.resolve.hashing import with_hashes
+from wheelfarm.resolve.host import Host
+from wheelfarm.resolve.inputs import Asking, read_input
+from wheelfarm.resolve.lock import Profile, Question, stated_facts
+from wheelfarm.resolve.resolution import Settings, resolve
+from wheelfarm.resolve.sources import Index, open_index
+
+#: Lock formats, and the file name that each is written to where none is given.
+FORMATS = {
+    "requirements": "requirements.txt",
+    "pylock": "pylock.toml",
+    "pixi": "pixi.toml",
+    "uv": "pyproject.toml",
+    "constraints": "constraints.txt",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """What a run works with."""
+
+    asking: Asking
+    client: Client
+    index_option: str | None = None
+    releases: str = ""
+    settings: Settings = field(default_factory=Settings)
+    download: bool = True
+
+    def index(self, host: Host) -> Index:
+        """Return the index for a host's backend, with the second transport behind it.
+
+        Raises UsageError where no index is named, UnreachableError where neither answers.
+        """
+        found = index_address(host.backend.value or "", self.index_option, self.asking.indexes)
+        if found is None:
+            message = "no index is named"
+            raise UsageError(message, hint="give --index URL, or set WHEELFARM_INDEX")
+        repository = self.releases or self.asking.releases
+        if not repository:
+            return open_index(found[0], self.client)
+        from wheelfarm.resolve.releases import ReleasesIndex, TwoTransports, told
+
+        second = ReleasesIndex(self.client, repository, "")
+        try:
+            return TwoTransports(open_index(found[0], self.client), second)
+        except UnreachableError as error:
+            second.transport = told(error, second)
+            return TwoTransports(None, second)
+
+    def answer(self, host: Host, name: str = "") -> Profile:
+        """Return the answer for one host, every wheel of it with a hash."""
+        resolution = resolve(self.asking.wanted, host, self.index(host), self.client, self.settings)
+        if resolution.answer.ok:
+            resolution = with_hashes(resolution, self.client, download=self.download)
+        return Profile(name=name, resolution=resolution)
+
+    def question(self, profiles: Sequence[Profile]) -> Question:
+        """Return what a lock of these profiles answers."""
+        return Question(
+            index=profiles[0].resolution.index if profiles else "",
+            packages=tuple(map(_text, self.asking.wanted)),
+            choose_torch=self.settings.choose_torch,
+            prereleases=self.settings.prereleases,
+            profiles={each.name: stated_facts(each.resolution.host) for each in profiles},
+        )
+
+
+def _text(wanted: Wanted) -> str:
+    marker = f" ; {wanted.marker}" if wanted.marker is not None else ""
+    return f"{wanted}{marker}"
+
+
+def make_client(*, offline: bool = False, cache: bool = True) -> Client:
+    """Return the client of the user side, with its cache of pages."""
+    wanted = offline or bool(os.environ.get("WHEELFARM_OFFLINE"))
+    kept = Cache(default_folder()) if cache or wanted else None
+    return Client(cache=kept, offline=wanted)
+
+
+def asking_of(packages: Sequence[str], source: Path | None) -> Asking:
+    """Return what is asked for: the words, or a file; without both, ``./pyproject.toml``."""
+    from wheelfarm.resolve.choose import parse_wanted
+
+    here = Path("pyproject.toml")
+    if source is None and not packages and here.is_file() and "[tool.wheelfarm]" in read_text(here):
+        source = here
+    asking = Asking(wanted=()) if source is None else read_input(source)
+    wanted = (*asking.wanted, *map(parse_wanted, packages))
+    return Asking(
+        wanted=wanted,
+        indexes=asking.indexes,
+        releases=asking.releases,
+        choose_torch=asking.choose_torch,
+        prereleases=asking.prereleases,
+        carried=asking.carried,
+    )
+
+
+def hosts(
+    stated: Mapping[str, str | None], host_file: Path | None, profiles: Sequence[str]
+) -> dict[str, Host]:
+    """Return the hosts that are asked for by profile name; the one at hand under "".
+
+    ``profiles`` are words such as ``workstation=host.json``. Raises UsageError for others.
+    """
+    if not profiles:
+        return {"": detect(stated, host_file)}
+    found: dict[str, Host] = {}
+    for word in profiles:
+        name, equals, path = word.partition("=")
+        if not equals or not name.replace("-", "").isalnum() or name != name.lower():
+            message = f"--profile {word!r} is not of the form name=host.json"
+            raise UsageError(message, hint="names have small letters, digits and hyphens")
+        if name in found:
+            message = f"--profile {name} is given twice"
+            raise UsageError(message)
+        found[name] = detect({}, Path(path))
+    return found
+
+
+def lock_files(
+    profiles: Sequence[Profile],
+    question: Question,
+    lock_format: str,
+    output: Path,
+    *,
+    existing: str = "",
+    feature: str = "",
+    pixi_version: Minor | None = None,
+) -> dict[str, str]:
+    """Return file name -> text of a lock; the names are beside ``output``."""
+    name = output.name
+    if lock_format == "requirements":
+        from wheelfarm.resolve.writers import requirements
+
+        return requirements.write(profiles, question, name)
+    if lock_format == "constraints":
+        from wheelfarm.resolve.writers import constraints
+
+        return constraints.write(profiles, question, name)
+    if lock_format == "pylock":
+        from wheelfarm.resolve.writers import pylock
+
+        return pylock.write(profiles, question, name)
+    if lock_format == "uv":
+        from wheelfarm.resolve.writers import uv
+
+        return uv.write(profiles, question, name, existing)
+    from wheelfarm.resolve.writers import pixi
+
+    version = pixi_version or pixi.PLATFORM_TABLES
+    return pixi.write(profiles, question, name, existing, feature=feature, version=version)
+
+
+def format_of(output: Path) -> str:
+    """Return the lock format that a file's name asks for; UsageError where it asks for none."""
+    name = output.name
+    if name.startswith("pylock"):
+        return "pylock"
+    if name == "pixi.toml":
+        return "pixi"
+    if name == "pyproject.toml":
+        return "uv"
+    if name.endswith(".txt"):
+        return "constraints" if name.startswith("constraints") else "requirements"
+    message = f"the name {name!r} does not say which format to write"
+    raise UsageError(message, hint="give --format")

@@ -1,0 +1,144 @@
+"""uv: requirements, sources and explicit indexes in the user's own ``pyproject.toml``.
+
+Each wheel is a requirement by its address with its hash, since uv takes no hash in a source's URL
+and would lock whatever bytes come; torch comes from an explicit index, profiles are extras that
+exclude each other. Everything else in the file, comments too, stays as it is.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Any
+
+import tomlkit
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from wheelfarm.reading import parse_toml
+from wheelfarm.resolve.lock import Profile, Question, hashed_address, merged
+from wheelfarm.resolve.torch_pin import TorchPin
+from wheelfarm.resolve.writers.tables import table_at
+
+
+def write(
+    profiles: Sequence[Profile], question: Question, name: str, existing: str = ""
+) -> dict[str, str]:
+    """Return the file's name and its new text."""
+    parse_toml(existing, name)
+    document = tomlkit.parse(existing)
+    if "project" not in document:
+        project = table_at(document, "project")
+        project["name"] = "environment"
+        project["version"] = "0"
+        project["requires-python"] = _requires_python(profiles)
+    sources = _sources(document, profiles)
+    for choice, _ in merged(profiles):
+        sources.pop(choice.candidate.package, None)
+    _add_torch(document, profiles, sources)
+    for profile in profiles:
+        _add_requirements(document, profile)
+    if len(profiles) > 1:
+        _add_conflicts(document, [profile.name for profile in profiles])
+    note = table_at(document, "tool", "wheelfarm")
+    note["lock"] = question.to_dict()
+    return {PurePath(name).name: tomlkit.dumps(document)}
+
+
+def _sources(document: Any, profiles: Sequence[Profile]) -> Any:
+    """Return the table of sources, made only where something will stand in it."""
+    pins = [profile.resolution.torch for profile in profiles]
+    if any(pin is not None and pin.index for pin in pins):
+        return table_at(document, "tool", "uv", "sources")
+    return document.get("tool", {}).get("uv", {}).get("sources", {})
+
+
+def _requires_python(profiles: Sequence[Profile]) -> str:
+    for profile in profiles:
+        python = profile.resolution.host.python.value
+        if python is not None and python.version is not None:
+            return f"=={python.version}.*"
+    return ">=3.10"
+
+
+def _add_torch(document: Any, profiles: Sequence[Profile], sources: Any) -> None:
+    """Give torch and its family their explicit index, where they do not come from PyPI."""
+    found: dict[str, list[Any]] = {}
+    for profile in profiles:
+        pin = profile.resolution.torch
+        if pin is None or not pin.index:
+            continue
+        index = _index_name(pin)
+        _add_index(document, index, pin.index)
+        for name in ("torch", *(name for name, _ in pin.family)):
+            source = tomlkit.inline_table()
+            source["index"] = index
+            if profile.name:
+                source["extra"] = profile.name
+            found.setdefault(name, []).append(source)
+    for name, entries in found.items():
+        sources[name] = entries[0] if len(entries) == 1 else entries
+
+
+def _index_name(pin: TorchPin) -> str:
+    return f"pytorch-{pin.index.rpartition('/')[2].replace('.', '-')}"
+
+
+def _add_index(document: Any, name: str, url: str) -> None:
+    uv = table_at(document, "tool", "uv")
+    if "index" not in uv:
+        uv["index"] = tomlkit.aot()
+    if any(entry.get("name") == name for entry in uv["index"]):
+        return
+    entry = tomlkit.table()
+    entry["name"] = name
+    entry["url"] = url
+    entry["explicit"] = True
+    uv["index"].append(entry)
+
+
+def _add_requirements(document: Any, profile: Profile) -> None:
+    project = table_at(document, "project")
+    if profile.name:
+        extras = table_at(document, "project", "optional-dependencies")
+        listed = extras.setdefault(profile.name, tomlkit.array().multiline(multiline=True))
+    else:
+        listed = project.setdefault("dependencies", tomlkit.array().multiline(multiline=True))
+    pin = profile.resolution.torch
+    wanted = [] if pin is None else list(pin.requirements())
+    wanted += [
+        f"{choice.candidate.package} @ {hashed_address(choice.candidate)}"
+        for choice in profile.resolution.choices
+    ]
+    for text in wanted:
+        _replace(listed, text)
+
+
+def _replace(listed: Any, text: str) -> None:
+    """Put a requirement in the place of the same project's, else at the end."""
+    name = canonicalize_name(Requirement(text).name)
+    for index, line in enumerate(list(listed)):
+        try:
+            same = canonicalize_name(Requirement(str(line)).name) == name
+        except InvalidRequirement:
+            continue
+        if same:
+            listed[index] = text
+            return
+    listed.append(text)
+
+
+def _add_conflicts(document: Any, names: Sequence[str]) -> None:
+    uv = table_at(document, "tool", "uv")
+    entry = tomlkit.array()
+    for name in names:
+        extra = tomlkit.inline_table()
+        extra["extra"] = name
+        entry.append(extra)
+    wanted = [{"extra": name} for name in names]
+    known = uv.get("conflicts", [])
+    if any(list(each) == wanted for each in known):
+        return
+    conflicts = tomlkit.array()
+    for each in known:
+        conflicts.append(each)
+    conflicts.append(entry)
+    uv["conflicts"] = conflicts

@@ -1,0 +1,368 @@
+"""Every lock format: installed by the real tool where it is here, held to its schema where not."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_environment import install_torch, make_environment, site_packages
+from tests.farm_site import FarmSite
+from tests.loopback import Loopback
+from wheelfarm.cli import main
+from wheelfarm.reading import parse_toml
+
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
+CELL = f"{TAG}-{TAG}-linux_x86_64.whl"
+UV = Path(sys.executable).parent / "uv"
+
+Writer = Callable[..., str]
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    found = make_environment(tmp_path / "environment")
+    install_torch(found, "2.14.1+cu130", metadata="2.14.1")
+    return found
+
+
+@pytest.fixture
+def write(site: FarmSite, server: Loopback, python: Path, tmp_path: Path) -> Writer:
+    """Return a function that writes a lock of two packages and returns its text."""
+    site.add(f"diso-0.1.4+cu130torch2.14-{CELL}", requires=("torch==2.14.*",))
+    site.add(
+        f"gsplat-1.5.3+cu130torch2.14-{TAG}-{TAG}-manylinux_2_31_x86_64.whl",
+        requires=("torch",),
+        runtime_jit=True,
+    )
+    site.write()
+
+    def run(name: str, *words: str, packages: tuple[str, ...] = ("diso", "gsplat")) -> str:
+        target = tmp_path / name
+        arguments = ["--index", server.url, "--output", str(target), "-q"]
+        if "--profile" not in words:
+            arguments += ["--python", str(python)]
+        assert main(["resolve", *packages, *arguments, *words]) == 0
+        return target.read_text(encoding="utf-8")
+
+    return run
+
+
+def tampered(text: str, site: FarmSite) -> str:
+    digest: str = site.wheels["diso"][0]["sha256"]
+    return text.replace(digest, digest[::-1])
+
+
+def uv(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    argv = [str(UV), *map(str, words), "--no-cache"]
+    return subprocess.run(argv, check=False, capture_output=True, text=True, cwd=cwd)
+
+
+def pip(python: Path, *words: object) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "pip", "--python", str(python), *map(str, words)]
+    return subprocess.run(argv, check=False, capture_output=True, text=True)
+
+
+def installed(python: Path) -> list[str]:
+    return sorted(path.name for path in site_packages(python).glob("*.dist-info"))
+
+
+EXPECTED = [
+    "diso-0.1.4+cu130torch2.14.dist-info",
+    "gsplat-1.5.3+cu130torch2.14.dist-info",
+    "torch-2.14.1.dist-info",
+]
+
+
+@pytest.mark.parametrize("tool", ["uv", "pip"])
+def test_requirements_install_and_a_wrong_hash_is_refused(
+    write: Writer, site: FarmSite, python: Path, tmp_path: Path, tool: str
+) -> None:
+    text = write("requirements.txt")
+    bad = tmp_path / "bad.txt"
+    bad.write_text(tampered(text, site), encoding="utf-8")
+    words = ["--no-deps", "--require-hashes", "-r"]
+
+    def install(path: Path) -> subprocess.CompletedProcess[str]:
+        if tool == "uv":
+            return uv("pip", "install", "--python", python, *words, path)
+        return pip(python, "install", "--no-cache-dir", *words, path)
+
+    assert install(bad).returncode != 0
+    good = install(tmp_path / "requirements.txt")
+    assert good.returncode == 0, good.stderr
+    assert installed(python) == EXPECTED
+
+
+@pytest.mark.parametrize("tool", ["uv", "pip"])
+def test_pylock_installs_and_a_wrong_hash_is_refused(
+    write: Writer, site: FarmSite, python: Path, tmp_path: Path, tool: str
+) -> None:
+    from packaging.pylock import Pylock
+
+    text = write("pylock.toml")
+    Pylock.from_dict(parse_toml(text, "pylock.toml")).validate()
+    bad = tmp_path / "pylock.bad.toml"
+    bad.write_text(tampered(text, site), encoding="utf-8")
+
+    def install(path: Path) -> subprocess.CompletedProcess[str]:
+        if tool == "uv":
+            return uv("pip", "install", "--python", python, "-r", path)
+        return pip(python, "install", "--no-cache-dir", "-r", path)
+
+    assert install(bad).returncode != 0
+    good = install(tmp_path / "pylock.toml")
+    assert good.returncode == 0, good.stderr
+    assert installed(python) == EXPECTED
+
+
+def test_a_name_that_is_no_pylock_is_refused(write: Writer) -> None:
+    from wheelfarm.errors import BadInputError
+
+    with pytest.raises(BadInputError, match=r"pylock\.<name>\.toml"):
+        write("pylock.a.b.toml")
+
+
+PROJECT = """\
+# my project
+[project]
+name = "mine"
+version = "1"
+requires-python = "==3.11.*"
+dependencies = [
+    "diso>=0.1", # the mesh extractor
+]
+
+[tool.other]
+kept = true # as it is
+"""
+
+
+def test_uv_locks_the_project_with_our_hashes(
+    write: Writer, site: FarmSite, tmp_path: Path
+) -> None:
+    path = tmp_path / "pyproject.toml"
+    override = "[tool.uv]\noverride-dependencies = [\"torch; sys_platform == 'never'\"]\n"
+    path.write_text(PROJECT.replace("3.11", PYTHON) + override, encoding="utf-8")
+    text = write("pyproject.toml")
+    assert "# my project" in text
+    assert "kept = true # as it is" in text
+    document = parse_toml(text, "pyproject.toml")
+    digest = site.wheels["diso"][0]["sha256"]
+    assert any(digest in line for line in document["project"]["dependencies"])
+    assert "torch==2.14.1" in document["project"]["dependencies"]
+    path.write_text(text.replace('    "torch==2.14.1",\n', ""), encoding="utf-8")
+    locked = uv("lock", "--python", sys.executable, cwd=tmp_path)
+    assert locked.returncode == 0, locked.stderr
+    assert digest in (tmp_path / "uv.lock").read_text(encoding="utf-8")
+    again = write("pyproject.toml")
+    assert again.count("diso @") == 1
+
+
+def test_uv_takes_a_labelled_torch_from_its_explicit_index(
+    write: Writer, python: Path, tmp_path: Path
+) -> None:
+    other = make_environment(tmp_path / "labelled")
+    install_torch(other, "2.14.1+cu130")
+    document = parse_toml(write("pyproject.toml", "--python", str(other)), "pyproject.toml")
+    assert "torch==2.14.1+cu130" in document["project"]["dependencies"]
+    sources = document["tool"]["uv"]["sources"]
+    assert sources["torch"] == {"index": "pytorch-cu130"}
+    index = document["tool"]["uv"]["index"][0]
+    assert index["explicit"] is True
+    assert index["url"].endswith("/whl/cu130")
+
+
+def test_constraints_hold_torch_and_wheels(write: Writer, site: FarmSite) -> None:
+    text = write("constraints.txt")
+    assert "torch==2.14.1\n" in text
+    assert f"#sha256={site.wheels['diso'][0]['sha256']}" in text
+
+
+PIXI = """\
+# the user's own words
+[workspace]
+name = "mine"
+channels = ["conda-forge"]
+platforms = ["linux-64"] # one machine
+
+[pypi-dependencies]
+numpy = "*" # kept
+"""
+
+
+@pytest.fixture
+def schema(shared_reference: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        (shared_reference / "pixi.schema.json").read_text(encoding="utf-8")
+    )
+    return found
+
+
+def validate(text: str, schema: dict[str, Any]) -> dict[str, Any]:
+    import jsonschema
+
+    document = parse_toml(text, "pixi.toml")
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    faults = [error.message for error in validator.iter_errors(document)]
+    assert faults == []
+    return document
+
+
+@pytest.mark.parametrize("version", ["0.50", "0.71"])
+@pytest.mark.parametrize("existing", ["", PIXI])
+def test_pixi_is_valid_and_keeps_what_is_there(
+    write: Writer, schema: dict[str, Any], tmp_path: Path, version: str, existing: str
+) -> None:
+    if existing:
+        (tmp_path / "pixi.toml").write_text(existing, encoding="utf-8")
+    text = write("pixi.toml", "--pixi-version", version)
+    document = validate(text, schema)
+    if existing:
+        assert "# the user's own words" in text
+        assert 'numpy = "*" # kept' in text
+    platforms = document["workspace"]["platforms"]
+    if version == "0.50":
+        assert platforms == ["linux-64"]
+        assert document["system-requirements"]["libc"] == {"family": "glibc", "version": "2.31"}
+        assert document["system-requirements"]["cuda"] == "13"
+    else:
+        assert platforms == [{"platform": "linux-64", "glibc": "2.31", "cuda": "13"}]
+    packages = document["pypi-dependencies"]
+    assert packages["torch"] == {"version": "==2.14.1"}
+    assert "#sha256=" in packages["diso"]["url"]
+    assert packages["cuda-toolkit"]["version"] == "==13.0.*"
+    assert document["dependencies"]["cxx-compiler"] == "*"
+
+
+def test_pixi_into_a_feature(write: Writer, schema: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "pixi.toml").write_text(PIXI, encoding="utf-8")
+    document = validate(write("pixi.toml", "--feature", "cuda"), schema)
+    assert set(document["pypi-dependencies"]) == {"numpy"}
+    assert "diso" in document["feature"]["cuda"]["pypi-dependencies"]
+    assert document["environments"]["cuda"] == {"features": ["cuda"]}
+
+
+def test_pixis_addresses_and_hashes_install_through_uv(
+    write: Writer, site: FarmSite, python: Path, tmp_path: Path
+) -> None:
+    """Its engine for packages of PyPI is uv, so uv is asked what it makes of them."""
+    document = parse_toml(write("pixi.toml"), "pixi.toml")
+    lines = [
+        f"{name} @ {entry['url']}"
+        for name, entry in document["pypi-dependencies"].items()
+        if isinstance(entry, dict) and "url" in entry
+    ]
+    path = tmp_path / "from-pixi.txt"
+    words = ["pip", "install", "--python", python, "--no-deps", "--require-hashes", "-r", path]
+    path.write_text(tampered("\n".join(lines), site), encoding="utf-8")
+    assert uv(*words).returncode != 0
+    path.write_text("\n".join(lines), encoding="utf-8")
+    good = uv(*words)
+    assert good.returncode == 0, good.stderr
+    assert installed(python) == EXPECTED
+
+
+def host_file(path: Path, *words: str, capsys: pytest.CaptureFixture[str]) -> Path:
+    capsys.readouterr()
+    main(["host", "--json", "--platform", "linux_x86_64", "--python-version", PYTHON, *words])
+    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def two_hosts(
+    site: FarmSite, write: Writer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> list[str]:
+    """Two machines that differ in nothing but their GPU, and a wheel for each."""
+    name = f"flash_attn-2.8.3{{}}+cu130torch2.14-{CELL}"
+    for post, arch in (("", "8.6"), (".post1", "12.0")):
+        modules = [{"path": "flash.so", "sass": [arch]}]
+        site.add(name.format(post), requires=("torch",), modules=modules)
+    site.write()
+    common = ["--torch", "2.14.1+cu130", "--libc", "2.36", "--driver", "580.65"]
+    old = host_file(tmp_path / "old.json", "--gpu", "8.6", *common, capsys=capsys)
+    new = host_file(tmp_path / "new.json", "--gpu", "12.0", *common, capsys=capsys)
+    return ["--profile", f"old={old}", "--profile", f"new={new}"]
+
+
+def test_a_pylock_of_two_gpus_never_shares_an_unmarked_entry(
+    write: Writer, two_hosts: list[str], tmp_path: Path
+) -> None:
+    from packaging.pylock import Pylock
+
+    text = write("pylock.toml", *two_hosts, packages=("diso", "flash-attn"))
+    lock = Pylock.from_dict(parse_toml(text, "pylock.toml"))
+    markers = {(package.name, str(package.version)): package.marker for package in lock.packages}
+    assert all(marker is not None for marker in markers.values())
+    by_extra = {
+        extra: sorted(
+            str(package.version)
+            for package, _ in lock.select(extras=[extra], environment=None)
+            if package.name == "flash-attn"
+        )
+        for extra in ("old", "new")
+    }
+    assert by_extra == {
+        "old": ["2.8.3+cu130torch2.14"],
+        "new": ["2.8.3.post1+cu130torch2.14"],
+    }
+
+
+def test_other_formats_of_two_gpus(
+    write: Writer, two_hosts: list[str], schema: dict[str, Any], tmp_path: Path
+) -> None:
+    document = validate(write("pixi.toml", *two_hosts, packages=("flash-attn",)), schema)
+    for name, version in (("old", "2.8.3%2B"), ("new", "2.8.3.post1%2B")):
+        assert version in document["feature"][name]["pypi-dependencies"]["flash-attn"]["url"]
+        assert document["environments"][name]["features"] == [name]
+    assert "pypi-dependencies" not in document
+    project = parse_toml(write("pyproject.toml", *two_hosts, packages=("flash-attn",)), "p")
+    extras = project["project"]["optional-dependencies"]
+    assert "2.8.3%2B" in extras["old"][-1]
+    assert "2.8.3.post1%2B" in extras["new"][-1]
+    assert project["tool"]["uv"]["conflicts"] == [[{"extra": "old"}, {"extra": "new"}]]
+    main_words = ["--output", str(tmp_path / "requirements.txt"), "-q", *two_hosts]
+    index = project["tool"]["wheelfarm"]["lock"]["index"]
+    assert main(["resolve", "flash-attn", "--index", index, *main_words]) == 0
+    assert "post1" not in (tmp_path / "requirements-old.txt").read_text(encoding="utf-8")
+    assert "post1" in (tmp_path / "requirements-new.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "pylock.toml", "pixi.toml", "pyproject.toml", "constraints.txt"]
+)
+def test_a_lock_is_checked_kept_and_upgraded(
+    write: Writer,
+    site: FarmSite,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    first = write(name)
+    path = str(tmp_path / name)
+    assert main(["resolve", "--check", path]) == 0
+    site.add(f"diso-0.2.0+cu130torch2.14-{CELL}", requires=("torch",))
+    site.write()
+    assert main(["resolve", "--check", path]) == 0
+    assert write(name) == first
+    assert "diso-0.2.0" in write(name, "--upgrade")
+    site.wheels["diso"].pop()
+    site.write()
+    capsys.readouterr()
+    assert main(["resolve", "--check", path]) == 1
+    assert "diso-0.2.0+cu130torch2.14" in capsys.readouterr().out
+
+
+def test_a_check_names_changed_bytes(
+    write: Writer, site: FarmSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("pylock.toml")
+    site.wheels["diso"][0]["sha256"] = "0" * 64
+    site.write()
+    assert main(["resolve", "--check", str(tmp_path / "pylock.toml")]) == 1
+    assert "has other bytes now" in capsys.readouterr().out

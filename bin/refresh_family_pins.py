@@ -106,14 +106,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
-    document = {"schema": "wheelfarm.family-pins/1", "pins": table(Client())}
+    pins = table(Client())
+    document = {"schema": "wheelfarm.family-pins/1", "pins": pins}
     text = json.dumps(document, indent=1) + "\n"
     if arguments.check:
         same = OUT.read_text(encoding="utf-8") == text
         print("the table is current" if same else "the table differs")
         return 0 if same else 1
     OUT.write_text(text, encoding="utf-8")
-    print(f"{OUT}: {len(document['pins']['torchvision'])} torch releases")
+    print(f"{OUT}: {len(pins['torchvision'])} torch releases")
     return 0
 
 

@@ -211,14 +211,15 @@ def judge_link(
     calls: Iterable[Call],
     *,
     there: Mapping[str, UnitInputs],
-    missing: frozenset[str],
+    missing: frozenset[str] | None,
     inputs: Mapping[str, UnitInputs],
     keys: Iterable[str],
 ) -> LinkReport:
     """Return how the link job's compiles ended.
 
     ``there`` are the units that the shards compiled, ``missing`` those of shards that are not
-    there, ``inputs`` what went into the link job's own compiles, ``keys`` the plan's units.
+    there (None: all that no shard compiled), ``inputs`` what went into the link job's own compiles,
+    ``keys`` the plan's units.
     """
     known = frozenset(keys)
     hits: list[str] = []
@@ -233,7 +234,7 @@ def judge_link(
         own = inputs.get(key)
         if call.cache == "hit":
             hits.append(key)
-        elif key in missing:
+        elif key in missing if missing is not None else key not in there:
             healed.append(key)
         elif own is not None and own.clock:
             clock.append(key)

@@ -11,10 +11,17 @@ from wheelfarm import files
 from wheelfarm.build.costs import Costs
 from wheelfarm.build.handoff import ShardProduct, read_product, record_of
 from wheelfarm.build.part import Prepared
-from wheelfarm.build.partition import ShardPlan
+from wheelfarm.build.partition import ShardFilter, ShardPlan
 from wheelfarm.build.pipeline import Pipeline, StepListener
 from wheelfarm.build.request import BuildRequest, BuiltWheel
-from wheelfarm.build.sharded import make_plan, run_census, run_link, run_shard, write_report
+from wheelfarm.build.sharded import (
+    make_plan,
+    run_census,
+    run_link,
+    run_shard,
+    source_filter_plan,
+    write_report,
+)
 from wheelfarm.build.steps import Inputs, stable_key
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.errors import BadInputError
@@ -33,10 +40,12 @@ class ShardedCell:
         shards: int,
         *,
         exchange: Path | None = None,
+        shard_filter: ShardFilter = "seat",
         listen: StepListener | None = None,
     ) -> None:
         self.pipeline = Pipeline(request, workspace, listen or (lambda _name, _result: None))
         self.shards = shards
+        self.filter = shard_filter
         self.cell = str(request.cell)
         self.exchange = exchange or workspace.cell(request.cell.identifier) / "shards"
 
@@ -84,6 +93,12 @@ class ShardedCell:
             if not target.is_file() or files.sha256(target) != files.sha256(done.path(name)):
                 files.copy(done.path(name), target)
         return read_product(archive, plan=plan.digest, identity=plan.identity)
+
+    def build(self) -> BuiltWheel:
+        """Build every part here, one after the other, and link."""
+        for shard in range(1, self.shards + 1):
+            self.build_shard(shard)
+        return self.link()
 
     def link(self, *, heal: bool = False) -> BuiltWheel:
         """Link the cell's wheel from the shards' archives.
@@ -139,19 +154,28 @@ class ShardedCell:
         inputs = self.pipeline.compile_inputs()
         # The environments of two machines may differ in a patch release of Python.
         shared = {name: value for name, value in inputs.items() if name != "requirements"}
-        return stable_key(self.cell, {**shared, "shards": self.shards})
+        return stable_key(self.cell, {**shared, "shards": self.shards, "filter": self.filter})
 
     def _make_plan(self, prepared: Prepared, build: str) -> ShardPlan:
         made: list[ShardPlan] = []
 
         def work(folder: Path, log: Path) -> Mapping[str, str]:
-            found = run_census(prepared, folder, log=log)
-            costs = Costs.read(self.pipeline.costs)
-            plan = make_plan(found, costs, cell=self.cell, build=build, shards=self.shards)
+            if self.filter == "source":
+                plan = source_filter_plan(
+                    prepared, folder, cell=self.cell, build=build, shards=self.shards
+                )
+            else:
+                found = run_census(prepared, folder, log=log)
+                costs = Costs.read(self.pipeline.costs)
+                plan = make_plan(found, costs, cell=self.cell, build=build, shards=self.shards)
             plan.write(folder / "plan.json")
             made.append(plan)
-            return {"plan": "plan.json", "calls": "seat/calls.jsonl"}
+            return {"plan": "plan.json"}
 
-        inputs: Inputs = {**self.pipeline.compile_inputs(), "shards": self.shards}
+        inputs: Inputs = {
+            **self.pipeline.compile_inputs(),
+            "shards": self.shards,
+            "filter": self.filter,
+        }
         result = self.pipeline.step("census", inputs, work)
         return made[0] if made else ShardPlan.read(result.path("plan"))

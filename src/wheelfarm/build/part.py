@@ -7,6 +7,7 @@ seat does with each unit differs.
 import logging
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -81,11 +82,12 @@ def compile_part(
     log: Path,
     cache: CompilerCache | NoCache,
     part: SeatPart | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> CompiledPart:
     """Run the build in ``folder`` (its root) from a fresh copy of the tree.
 
-    Raises what ``compile_wheel`` raises, GuardError where an empty object is left in a whole build,
-    BuildError where the machine swapped.
+    ``variables`` are added to the build's environment. Raises what ``compile_wheel`` raises,
+    GuardError where an empty object is left in a whole build, BuildError where the machine swapped.
     """
     request = prepared.request
     part = part or SeatPart()
@@ -94,7 +96,7 @@ def compile_part(
     tree = folder / "tree"
     files.remove(tree)
     shutil.copytree(prepared.tree, tree, symlinks=True)
-    seat = _seat(prepared, folder, cache, part)
+    seat = prepare_job_seat(prepared, folder, cache, part)
     jobs = choose_build_jobs(most=request.max_jobs, peak=prepared.peak)
     spec = CompileSpec(
         tree=tree / request.build_subdir,
@@ -107,13 +109,13 @@ def compile_part(
         nvcc_flags=request.nvcc_flags,
         extra_path=(prepared.packages / "bin",),
         python_path=(prepared.packages,),
-        extra_environment=request.environment,
+        extra_environment={**request.environment, **(variables or {})},
     )
     if request.pre_build_script:
         added = run_prebuild_script(
             request.pre_build_script, spec.tree, compile_environment(spec), log=log
         )
-        spec = replace(spec, extra_environment={**request.environment, **added})
+        spec = replace(spec, extra_environment={**spec.extra_environment, **added})
     # `cache gc` removes what was not used for the longest time.
     mark_used(prepared.environment.folder)
     shipped = frozenset(tree.rglob("*.o"))
@@ -129,7 +131,10 @@ def compile_part(
     return CompiledPart(wheel=wheel, calls=calls, seat=seat, unseen=unseen)
 
 
-def _seat(prepared: Prepared, folder: Path, cache: CompilerCache | NoCache, part: SeatPart) -> Seat:
+def prepare_job_seat(
+    prepared: Prepared, folder: Path, cache: CompilerCache | NoCache, part: SeatPart
+) -> Seat:
+    """Prepare the seat of one job in ``folder``, the build root."""
     interpreter = prepared.environment.interpreter
     return prepare_seat(
         SeatSpec(

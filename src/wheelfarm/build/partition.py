@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Literal
 
 from wheelfarm import files
 from wheelfarm.build.census import Unit
@@ -19,6 +20,8 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader, read_json
 
 SCHEMA = "wheelfarm.shard-plan/1"
+
+ShardFilter = Literal["seat", "source"]
 
 
 class TooManyShardsError(BadInputError):
@@ -44,9 +47,10 @@ class Share:
 class ShardPlan:
     """The parts of one build.
 
-    ``build`` is the hash of what all its jobs have in common: sources, architectures, options.
-    ``cache`` is the cache's name and version, ``identity`` the hash of the compilers: a job with
-    others would compile what nobody can use, and is refused.
+    ``filter`` says who parts the build: the ``seat``, by ``units``, or the package's own ``source``
+    filter, and there are no units then. ``build`` is the hash of what all its jobs have in common:
+    sources, architectures, options. ``cache`` is the cache's name and version, ``identity`` the
+    hash of the compilers: a job with others would compile what nobody can use, and is refused.
     """
 
     cell: str
@@ -55,6 +59,7 @@ class ShardPlan:
     cache: str
     identity: str
     units: Mapping[str, Share]
+    filter: ShardFilter = "seat"
 
     @property
     def assignment(self) -> dict[str, int]:
@@ -94,6 +99,7 @@ class ShardPlan:
             "shards": self.shards,
             "cache": self.cache,
             "identity": self.identity,
+            "filter": self.filter,
             "units": {
                 key: {"shard": share.shard, "seconds": round(share.seconds, 3)}
                 for key, share in sorted(self.units.items())
@@ -117,6 +123,7 @@ class ShardPlan:
         if reader.string("schema") != SCHEMA:
             reader.fault(f"expected {SCHEMA}", "schema")
         shards = reader.integer("shards", least=1)
+        filtered = reader.choice("filter", ("seat", "source"))
         plan = cls(
             cell=reader.string("cell"),
             build=reader.string("build"),
@@ -124,6 +131,7 @@ class ShardPlan:
             cache=reader.string("cache"),
             identity=reader.string("identity"),
             units=_shares(reader, shards),
+            filter="source" if filtered == "source" else "seat",
         )
         reader.done()
         reader.finish()

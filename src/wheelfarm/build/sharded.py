@@ -33,7 +33,7 @@ from wheelfarm.build.handoff import (
     unite,
 )
 from wheelfarm.build.inputs import UnitInputs, inputs_of_calls
-from wheelfarm.build.part import Prepared, compile_part, job_cache
+from wheelfarm.build.part import Prepared, compile_part, job_cache, prepare_job_seat
 from wheelfarm.build.partition import ShardPlan, assign
 from wheelfarm.build.seat_setup import SeatPart
 from wheelfarm.errors import BadInputError, BuildError, CouldNotLookError
@@ -99,6 +99,31 @@ def make_plan(
     )
 
 
+def source_filter_plan(
+    prepared: Prepared, folder: Path, *, cell: str, build: str, shards: int
+) -> ShardPlan:
+    """Return the plan of a package that parts its own sources: there is no census, and no units."""
+    cache = _require_cache(job_cache(prepared, folder / "cache"))
+    return ShardPlan(
+        cell=cell,
+        build=build,
+        shards=shards,
+        cache=cache.name,
+        identity=prepare_job_seat(prepared, folder, cache, SeatPart()).identity,
+        units={},
+        filter="source",
+    )
+
+
+def source_filter_variables(shard: int, shards: int) -> dict[str, str]:
+    """Return the variables by which a package's own filter knows its part (from 1)."""
+    return {
+        f"{prefix}_{name}": str(value)
+        for prefix in ("WHEELFARM", "CUDA_WHEELS")
+        for name, value in (("SHARD_INDEX", shard), ("SHARD_COUNT", shards))
+    }
+
+
 def run_shard(
     prepared: Prepared, plan: ShardPlan, shard: int, folder: Path, archive: Path, *, log: Path
 ) -> tuple[ShardProduct, tuple[Call, ...]]:
@@ -113,14 +138,17 @@ def run_shard(
     files.remove(folder / "cache")
     cache = require_same(job_cache(prepared, folder / "cache"), plan.cache)
     part = SeatPart(mode="shard", shard=shard, shards=plan.shards, units=plan.assignment)
-    done = compile_part(prepared, folder, log=log, cache=cache, part=part)
+    variables: dict[str, str] = {}
+    if plan.filter == "source":
+        part, variables = SeatPart(), source_filter_variables(shard, plan.shards)
+    done = compile_part(prepared, folder, log=log, cache=cache, part=part, variables=variables)
     plan.require_identity(done.seat.identity)
     check_shard(
         done.calls,
         sum(1 for _ in results_in(cache.kind, cache.folder)),
         variables=done.seat.environment,
         log_text=log.read_text(encoding="utf-8", errors="replace"),
-        expected=sum(share.shard == shard for share in plan.units.values()),
+        expected=sum(share.shard == shard for share in plan.units.values()) or not plan.units,
     )
     check_bypassed(done.calls)
     product = pack_cache(
@@ -191,12 +219,14 @@ def run_link(
     done = compile_part(prepared, folder, log=log, cache=cache, part=SeatPart(mode="link"))
     plan.require_identity(done.seat.identity)
     missing = frozenset(key for key, share in plan.units.items() if share.shard in healed)
+    # Without units in the plan nobody knows which a missing shard had.
+    unknown = bool(healed) and plan.filter == "source"
     link = judge_link(
         done.calls,
         there=there,
-        missing=missing,
-        inputs=inputs_of_calls(done.calls, plan.units),
-        keys=plan.units,
+        missing=None if unknown else missing,
+        inputs=inputs_of_calls(done.calls, plan.units or there),
+        keys=plan.units or there,
     )
     check_link(link)
     for miss in link.misses:

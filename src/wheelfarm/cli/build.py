@@ -8,9 +8,11 @@ from wheelfarm.cli.farm_option import add_farm_option, farm_of
 from wheelfarm.cli.output import print_json
 
 if TYPE_CHECKING:
+    from wheelfarm.build.handoff import ShardProduct
     from wheelfarm.build.request import BuildRequest
     from wheelfarm.build.steps import StepResult
     from wheelfarm.build.workspace import Workspace
+    from wheelfarm.cli.build_job import Job
     from wheelfarm.engines.cell_job import CellResult
     from wheelfarm.engines.project import ProjectOptions
     from wheelfarm.verify.subject import Expected
@@ -24,6 +26,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where a wheel that passes goes (wheelhouse)"
+    )
+    parts = parser.add_argument_group("parts of one build", "jobs that may run on other machines")
+    parts.add_argument("--shard", metavar="K/N", help="compile one part of N and write its archive")
+    parts.add_argument("--link", action="store_true", help="link the parts' archives")
+    parts.add_argument(
+        "--shards", type=int, metavar="N", help="the number of parts (default: the recipe's)"
+    )
+    parts.add_argument("--heal", action="store_true", help="compile what missing parts had")
+    parts.add_argument(
+        "--exchange", type=Path, metavar="DIR", help="where the plan and the archives are"
     )
     project = parser.add_argument_group("a project's folder", "what a farm's policy says elsewhere")
     project.add_argument("--name", help="the project's name (default: what its files say)")
@@ -42,7 +54,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Build, judge, and print the wheel and its report; 1 where the gate refuses the wheel."""
     from wheelfarm.build.workspace import Workspace
-    from wheelfarm.model.cell import CellId
+    from wheelfarm.cli.build_job import Job
+    from wheelfarm.model.cell import JobId
 
     path = Path(arguments.target)
     if path.is_dir():
@@ -50,12 +63,15 @@ def execute(arguments: argparse.Namespace) -> int:
 
         project = read_project(path, _project_options(arguments))
         workspace = Workspace.of(path)
-        return _run(arguments, project.request, project.expected, workspace)
+        job = Job.of_arguments(arguments)
+        return _run(arguments, project.request, project.expected, workspace, job)
     from wheelfarm.engines.farm_cells import find_farm_cell
 
-    cell = find_farm_cell(farm_of(arguments), CellId.parse(arguments.target))
+    job_id = JobId.parse(arguments.target)
+    cell = find_farm_cell(farm_of(arguments), job_id.cell)
     workspace = Workspace.of(arguments.farm)
-    return _run(arguments, cell.request, cell.expected, workspace)
+    job = Job.of_arguments(arguments, job_id, cell.recipe.sharding)
+    return _run(arguments, cell.request, cell.expected, workspace, job)
 
 
 def _project_options(arguments: argparse.Namespace) -> "ProjectOptions":
@@ -80,16 +96,21 @@ def _run(
     request: "BuildRequest",
     expected: "Expected",
     workspace: "Workspace",
+    job: "Job",
 ) -> int:
     from wheelfarm.cli.progress import StepProgress
     from wheelfarm.engines.cell_job import run_cell
 
     with StepProgress(str(request.cell), quiet=bool(arguments.quiet)) as progress:
+        cell = job.sharded(request, workspace, progress.step)
+        if cell is not None and job.shard:
+            return _print_shard(arguments, cell.build_shard(job.shard), cell.plan_file)
         result = run_cell(
             request,
             expected,
             workspace,
             wheelhouse=arguments.out or workspace.root.parent / "wheelhouse",
+            build=None if cell is None else lambda: job.wheel(cell),
             listen=progress.step,
         )
     if arguments.json:
@@ -97,6 +118,23 @@ def _run(
     else:
         _print(result)
     return {"pass": 0, "fail": 1, "could-not-look": 2}[result.report.verdict]
+
+
+def _print_shard(arguments: argparse.Namespace, product: "ShardProduct", plan: Path) -> int:
+    document = {
+        "shard": product.shard,
+        "archive": str(product.archive),
+        "sha256": product.sha256,
+        "bytes": product.bytes,
+        "results": product.results,
+        "plan": str(plan),
+    }
+    if arguments.json:
+        print_json("wheelfarm.build/1", document)
+    else:
+        for name, value in document.items():
+            print(f"{name}: {value}")
+    return 0
 
 
 def _document(result: "CellResult") -> dict[str, Any]:

@@ -5,6 +5,7 @@ built, and only its report tells of it.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,13 +37,15 @@ def run_cell(
     workspace: Workspace,
     *,
     wheelhouse: Path,
+    build: Callable[[], BuiltWheel] | None = None,
     listen: StepListener | None = None,
 ) -> CellResult:
     """Build and judge one cell; the caller decides what a refusal means.
 
-    Raises as ``build_cell`` and ``verify_wheel`` do.
+    ``build`` makes the wheel where that is not one job's work (a link job's, for one). Raises as
+    ``build_cell`` and ``verify_wheel`` do.
     """
-    built = build_cell(request, workspace, listen=listen)
+    built = build_cell(request, workspace, listen=listen) if build is None else build()
     report = verify_wheel(
         built.wheel,
         cell=request.cell.identifier,

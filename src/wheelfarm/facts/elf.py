@@ -109,6 +109,11 @@ def _check_identity(data: Buffer) -> None:
     if data[4] != 2 or data[5] != 1:  # noqa: PLR2004 - ELFCLASS64, ELFDATA2LSB
         message = "not a 64-bit little-endian ELF file"
         raise ValueError(message)
+    end = _TABLE.unpack_from(data, 40)[0]
+    size, count = _SIZES.unpack_from(data, 58)
+    if end + size * count > len(data):
+        message = f"cut short: its section table ends at {end + size * count}, not in the file"
+        raise CutShortError(message)
 
 
 def _sections(elf: "ELFFile", size: int) -> Iterator[_Section]:
@@ -308,10 +313,6 @@ def cubin_code(data: Buffer) -> DeviceCode:
     The number stands in the header's flags: in the second byte since ABI 8 (CUDA 13), in the lowest
     before. The suffix is read from the assembler's note, which repeats its command line.
     """
-    sections, size, count = _TABLE.unpack_from(data, 40)[0], *_SIZES.unpack_from(data, 58)
-    if sections + size * count > len(data):
-        message = f"cut short: its section table ends at {sections + size * count}"
-        raise CutShortError(message)
     flags = _WORD.unpack_from(data, 48)[0]
     number = (flags >> 8) & 0xFF if data[8] >= _FLAGS_IN_SECOND_BYTE else flags & 0xFF
     word = f"-arch sm_{number}".encode()

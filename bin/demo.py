@@ -70,8 +70,10 @@ def build(cell: str) -> dict[str, Any]:
     wheelfarm("build", cell, "--farm", str(FARM))
     built = wheelfarm_json("--quiet", "build", cell, "--farm", str(FARM))
     toolkit = built["toolkit"]
-    for name in ("nvcc", "include", "library"):
-        print(f"  {name:<8} {toolkit[name]}")
+    print(f"  {'nvcc':<8} {toolkit['nvcc']}")
+    for name in ("include", "library"):
+        for place in toolkit[name]:
+            print(f"  {name:<8} {place}")
     if toolkit["outside"]:
         fail(f"parts of CUDA lie outside the cell's environment: {toolkit['outside']}")
     print(f"  all of CUDA lies in {built['environment']}")
@@ -108,9 +110,9 @@ def user_environment(farm_environment: Path) -> Path:
     5.5 GB are not copied.
     """
     say("as the user: a new environment with torch and no toolkit")
+    python = USER / "bin" / "python"
     files.remove(USER)
     run([sys.executable, "-m", "venv", "--without-pip", USER])
-    python = USER / "bin" / "python"
     source = inspect_interpreter(farm_environment / "bin" / "python").site_packages
     target = inspect_interpreter(python).site_packages
     for entry in source.iterdir():

@@ -68,7 +68,8 @@ def _build_parser(verb: str | None) -> argparse.ArgumentParser:
     parser = _Parser(prog="wheelfarm", description=__doc__.splitlines()[0] if verb else None)
     parser.description = "Build, prove, publish and resolve the CUDA wheels of Python extensions."
     parser.add_argument("--version", action="version", version=f"wheelfarm {__version__}")
-    parser.set_defaults(verb=None)
+    parser.set_defaults(verb=None, json=False, verbose=0, quiet=0)
+    _add_common(parser)
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
     for name, summary in VERBS.items():
         if verb not in {None, name}:
@@ -83,9 +84,13 @@ def _build_parser(verb: str | None) -> argparse.ArgumentParser:
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("common options")
-    group.add_argument("--json", action="store_true", help="print one JSON document to stdout")
-    group.add_argument("-v", "--verbose", action="count", default=0, help="log more to stderr")
-    group.add_argument("-q", "--quiet", action="count", default=0, help="log less to stderr")
+    # Without defaults of their own, they may stand before the verb as well as behind it.
+    absent = argparse.SUPPRESS
+    group.add_argument(
+        "--json", action="store_true", default=absent, help="print one JSON document to stdout"
+    )
+    group.add_argument("-v", "--verbose", action="count", default=absent, help="log more to stderr")
+    group.add_argument("-q", "--quiet", action="count", default=absent, help="log less to stderr")
 
 
 def _configure_logging(verbosity: int) -> None:

@@ -12,9 +12,11 @@ from pathlib import Path
 from wheelfarm import files
 from wheelfarm.build.pipeline import StepListener, build_cell
 from wheelfarm.build.request import BuildRequest, BuiltWheel
+from wheelfarm.build.steps import Inputs, stable_key
 from wheelfarm.build.workspace import Workspace
+from wheelfarm.reading import read_json
 from wheelfarm.verify.gate import verify_wheel
-from wheelfarm.verify.report import Report, report_path
+from wheelfarm.verify.report import GATE_VERSION, Report, report_path
 from wheelfarm.verify.subject import Expected
 
 
@@ -46,14 +48,7 @@ def run_cell(
     ``build_cell`` and ``verify_wheel`` do.
     """
     built = build_cell(request, workspace, listen=listen) if build is None else build()
-    report = verify_wheel(
-        built.wheel,
-        cell=request.cell.identifier,
-        expected=completed(expected, built),
-        environment=built.environment.python,
-        driver_stub=built.driver_stub,
-        packages=built.packages,
-    )
+    report = judge(built, completed(expected, built), workspace)
     passed = report.verdict == "pass"
     folder = wheelhouse if passed else workspace.cell(request.cell.identifier)
     path = report_path(folder / built.wheel.name)
@@ -63,6 +58,36 @@ def run_cell(
         files.copy(built.wheel, wheel)
     files.write_text(path, json.dumps(report.to_dict(), indent=1) + "\n")
     return CellResult(built=built, report=report, wheel=wheel, report_path=path)
+
+
+def judge(built: BuiltWheel, expected: Expected, workspace: Workspace) -> Report:
+    """Return the gate's report; one that let these very bytes pass is kept and not made again.
+
+    Only a passing report is kept: what failed, or could not be looked at, is looked at anew.
+    """
+    identifier = built.cell.identifier
+    inputs: Inputs = {
+        "gate": GATE_VERSION,
+        "wheel": files.sha256(built.wheel),
+        "name": built.wheel.name,
+        "expected": repr(expected),
+        "environment": built.steps["environment"].key,
+    }
+    key = stable_key("verify", inputs)
+    kept = workspace.cell(identifier) / "verify" / f"{key}.json"
+    if kept.is_file():
+        return Report.from_dict(read_json(kept), str(kept))
+    report = verify_wheel(
+        built.wheel,
+        cell=identifier,
+        expected=expected,
+        environment=built.environment.python,
+        driver_stub=built.driver_stub,
+        packages=built.packages,
+    )
+    if report.verdict == "pass":
+        files.write_text(kept, json.dumps(report.to_dict(), indent=1) + "\n")
+    return report
 
 
 def completed(expected: Expected, built: BuiltWheel) -> Expected:

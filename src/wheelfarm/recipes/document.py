@@ -135,10 +135,10 @@ class _Converter:
         if not isinstance(node, yaml.ScalarNode):
             self.fault(node, path, "a key must be a string")
             return None
-        if node.style is None and node.tag == f"{_TAG}merge":
+        if node.tag == f"{_TAG}merge":
             self.fault(node, path, "merges (<<) are not read; write the keys out")
             return None
-        if node.style is None and node.tag != f"{_TAG}str":
+        if node.tag != f"{_TAG}str":
             self.fault(node, path, f"the key {node.value} must be quoted: '{node.value}'")
             return None
         return str(node.value)

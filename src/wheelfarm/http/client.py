@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from wheelfarm import __version__
+from wheelfarm.http.answer import TryAgainError, fields_of, stream, unpacked
 from wheelfarm.http.cache import Cache, Cached
 from wheelfarm.http.connection import Pool, proxy_for, proxy_headers, request_target
-from wheelfarm.http.credentials import authorization
+from wheelfarm.http.credentials import authorization, origin
 from wheelfarm.http.download import MAX_FILE, Part, Progress
 from wheelfarm.http.errors import (
     HashMismatchError,
@@ -61,7 +62,8 @@ class Client:
 
     ``timeout`` (seconds) holds for each wait for bytes; ``attempts`` and ``pause`` (seconds,
     doubled each time) are for tests. With ``cache`` pages are kept and only asked whether they
-    changed; with ``offline`` nothing is asked at all.
+    changed; with ``offline`` nothing is asked at all. ``tokens`` are bearer tokens by the address
+    of the host that each belongs to; no other host ever sees one.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class Client:
         pause: float = 0.5,
         cache: Cache | None = None,
         offline: bool = False,
+        tokens: Mapping[str, str] | None = None,
     ) -> None:
         self.timeout = timeout
         self.attempts = attempts
@@ -79,6 +82,9 @@ class Client:
         self.cache = cache
         self.offline = offline
         self._pool = Pool(timeout)
+        self._tokens = {
+            origin(urlsplit(address)): token for address, token in (tokens or {}).items()
+        }
 
     def get(self, url: str, *, accept: str = "*/*", limit: int = MAX_PAGE) -> Response:
         """Return what stands at ``url``.
@@ -112,6 +118,7 @@ class Client:
         sha256: str | None = None,
         progress: Progress | None = None,
         limit: int = MAX_FILE,
+        accept: str = "*/*",
     ) -> str:
         """Write what stands at ``url`` to ``path``, whole or not at all; return its SHA-256.
 
@@ -123,7 +130,7 @@ class Client:
         part = Part.open(url, path)
         resumed = False
         try:
-            self._retried(url, lambda: self._download_once(part, progress, limit))
+            self._retried(url, lambda: self._download_once(part, progress, limit, accept))
             resumed = part.resumed
             return part.finish(path, sha256)
         except HashMismatchError:
@@ -132,7 +139,41 @@ class Client:
         finally:
             part.leave()
         # The first half came from another run and may be of another file: once more, from nothing.
-        return self.download(url, path, sha256=sha256, progress=progress, limit=limit)
+        return self.download(
+            url, path, sha256=sha256, progress=progress, limit=limit, accept=accept
+        )
+
+    def send(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: "bytes | Path" = b"",
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> Response:
+        """Send a request that changes something, once, and return its answer whatever the status.
+
+        No redirect is followed and nothing is tried again: only the caller knows whether what was
+        sent took effect. Raises UnreachableError where no answer came.
+        """
+        parts = urlsplit(url)
+        headers = {"Accept": accept, "Content-Type": content_type, "Accept-Encoding": "identity"}
+        size = body.stat().st_size if isinstance(body, Path) else len(body)
+        headers["Content-Length"] = str(size)
+        try:
+            # A kept connection may be closed by now, and then nobody knows what arrived: a new one.
+            self._pool.close()
+            connection, answer = self._send(method, parts, parts, headers, body)
+            try:
+                fields = fields_of(answer)
+                data = unpacked(url, stream(answer, fields), fields, MAX_PAGE)
+            finally:
+                connection.close()
+        except (http.client.HTTPException, OSError, zlib.error, TryAgainError) as error:
+            why = str(error) if isinstance(error, TryAgainError) else _reason(url, error)
+            raise UnreachableError(url, why) from error
+        return Response(url=url, status=answer.status, headers=fields, body=data)
 
     def close(self) -> None:
         """Close the connections that are kept open."""
@@ -145,32 +186,34 @@ class Client:
         with self._answer("GET", url, headers) as (final, answer):
             if answer.status == _NOT_MODIFIED and cached is not None:
                 return _response_of(cached)
-            fields = _fields(answer)
+            fields = fields_of(answer)
             _check_status(url, answer.status, fields, {200})
-            body = _unpacked(url, _stream(answer, fields), fields, limit)
+            body = unpacked(url, stream(answer, fields), fields, limit)
         if self.cache is not None and ("etag" in fields or "last-modified" in fields):
             self.cache.put(url, accept, final, fields, body)
         return Response(url=final, status=200, headers=fields, body=body)
 
     def _head_once(self, url: str) -> Response:
         with self._answer("HEAD", url, {"Accept-Encoding": "identity"}) as (final, answer):
-            fields = _fields(answer)
+            fields = fields_of(answer)
             _check_status(url, answer.status, fields, {200})
             return Response(url=final, status=answer.status, headers=fields, body=b"")
 
-    def _download_once(self, part: Part, progress: Progress | None, limit: int) -> None:
-        headers = {"Accept": "*/*", "Accept-Encoding": "identity", **part.request_headers()}
+    def _download_once(
+        self, part: Part, progress: Progress | None, limit: int, accept: str
+    ) -> None:
+        headers = {"Accept": accept, "Accept-Encoding": "identity", **part.request_headers()}
         with self._answer("GET", part.url, headers) as (_, answer):
-            fields = _fields(answer)
+            fields = fields_of(answer)
             if answer.status == _BAD_RANGE or (answer.status == _PARTIAL and not part.fits(fields)):
                 part.restart()
                 message = "the server no longer has the rest of the file"
-                raise _TryAgainError(message)
+                raise TryAgainError(message)
             _check_status(part.url, answer.status, fields, {200, _PARTIAL})
             total = part.begin(answer.status, fields)
             if total is not None and total > limit:
                 raise TooLargeError(part.url, limit)
-            for chunk in _stream(answer, fields):
+            for chunk in stream(answer, fields):
                 part.write(chunk, limit)
                 if progress is not None:
                     progress(part.done, total)
@@ -203,12 +246,19 @@ class Client:
         self._release(current, connection, answer)
 
     def _send(
-        self, method: str, parts: SplitResult, asked: SplitResult, headers: Mapping[str, str]
+        self,
+        method: str,
+        parts: SplitResult,
+        asked: SplitResult,
+        headers: Mapping[str, str],
+        body: "bytes | Path" = b"",
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
         """Send a request; one on a kept connection that the server had closed is sent anew."""
         proxy = proxy_for(parts)
         own = {"User-Agent": f"wheelfarm/{__version__}", **headers}
         login = authorization(parts, asked)
+        if (token := self._tokens.get(origin(parts))) is not None:
+            login = f"Bearer {token}"
         if login is not None:
             own["Authorization"] = login
         if proxy is not None and parts.scheme == "http":
@@ -217,7 +267,8 @@ class Client:
         while True:
             connection, used = self._pool.take(parts)
             try:
-                connection.request(method, request_target(parts, proxy), headers=own)
+                with _opened(body) as data:
+                    connection.request(method, request_target(parts, proxy), data, headers=own)
                 return connection, connection.getresponse()
             except (http.client.RemoteDisconnected, ConnectionError, BrokenPipeError):
                 connection.close()
@@ -251,19 +302,20 @@ class Client:
                 logger.info("trying %s again: %s", redacted(url), why)
             try:
                 return once()
-            except _TryAgainError as error:
+            except TryAgainError as error:
                 why, wait = str(error), error.wait
             except (http.client.HTTPException, OSError, zlib.error) as error:
                 why, wait = _reason(url, error), 0.0
         raise UnreachableError(url, f"{why} ({self.attempts} attempts)")
 
 
-class _TryAgainError(Exception):
-    """An answer that may be better later; ``wait`` (seconds) where the server said when."""
-
-    def __init__(self, why: str, wait: float = 0.0) -> None:
-        super().__init__(why)
-        self.wait = wait
+@contextmanager
+def _opened(body: "bytes | Path") -> Iterator[bytes | IO[bytes] | None]:
+    if isinstance(body, Path):
+        with body.open("rb") as stream:
+            yield stream
+    else:
+        yield body or None
 
 
 def _reason(url: str, error: Exception) -> str:
@@ -293,40 +345,7 @@ def _check_status(url: str, status: int, fields: Mapping[str, str], good: set[in
     if status not in _TRY_AGAIN:
         raise RefusedError(url, status)
     why = f"HTTP {status}"
-    raise _TryAgainError(why, seconds_until(fields.get("retry-after", "")))
-
-
-def _fields(answer: http.client.HTTPResponse) -> dict[str, str]:
-    return {name.lower(): value for name, value in answer.getheaders()}
-
-
-def _stream(answer: http.client.HTTPResponse, fields: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield an answer's bytes; one that ends before its announced length is cut short.
-
-    ``HTTPResponse.read(n)`` returns what there is and says nothing, so we count.
-    """
-    announced = fields.get("content-length", "")
-    done = 0
-    while chunk := answer.read(_CHUNK):
-        done += len(chunk)
-        yield chunk
-    if announced.isdigit() and done != int(announced):
-        message = f"the answer was cut short ({done} of {announced} bytes)"
-        raise _TryAgainError(message)
-
-
-def _unpacked(url: str, chunks: Iterator[bytes], fields: Mapping[str, str], limit: int) -> bytes:
-    packed = fields.get("content-encoding", "").lower() in {"gzip", "x-gzip"}
-    unpacker = zlib.decompressobj(wbits=31) if packed else None
-    body = bytearray()
-    for chunk in chunks:
-        body += chunk if unpacker is None else unpacker.decompress(chunk, limit + 1 - len(body))
-        if len(body) > limit:
-            raise TooLargeError(url, limit)
-    if unpacker is not None and not unpacker.eof:
-        message = "the answer was cut short (its gzip stream has no end)"
-        raise _TryAgainError(message)
-    return bytes(body)
+    raise TryAgainError(why, seconds_until(fields.get("retry-after", "")))
 
 
 def _redirected(current: SplitResult, location: str) -> SplitResult:

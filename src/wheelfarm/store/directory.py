@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 
 from wheelfarm import files
@@ -107,7 +108,9 @@ class DirectoryStore:
             for path in sorted(folder.rglob("*")):
                 if path.is_file() and not path.name.endswith(".part"):
                     key = path.relative_to(self.root).as_posix()
-                    yield Blob(key=key, size=path.stat().st_size)
+                    status = path.stat()
+                    modified = datetime.fromtimestamp(status.st_mtime, timezone.utc)
+                    yield Blob(key=key, size=status.st_size, modified=modified)
 
     def delete(self, key: str) -> None:
         """Remove a blob, and its folder where that is empty now."""

@@ -6,14 +6,26 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.store.directory import DirectoryStore
 from wheelfarm.store.protocol import Store
 
+#: Schemes of object storage (see ``wheelfarm.store.objects``).
+OBJECT_SCHEMES = ("s3", "gs", "az", "azure")
+
 
 def open_store(location: str) -> Store:
-    """Return the store at a location: so far a folder.
+    """Return the store at a location: a folder, ``s3://bucket/prefix``, ``github://owner/repo``.
 
-    Raises BadInputError for a scheme that is none.
+    Raises BadInputError for a scheme that is none. Only the kind that is asked for is imported.
     """
-    if "://" in location:
-        scheme = location.partition("://")[0]
-        message = f"{scheme!r} is no kind of store"
-        raise BadInputError(message, hint="name a folder")
-    return DirectoryStore(Path(location))
+    scheme, separator, _ = location.partition("://")
+    if not separator:
+        return DirectoryStore(Path(location))
+    if scheme == "github":
+        from wheelfarm.store.github import GithubStore  # noqa: PLC0415 - one kind at a time
+
+        return GithubStore.open(location)
+    if scheme in OBJECT_SCHEMES:
+        from wheelfarm.store.objects import ObjectStore  # noqa: PLC0415 - an extra
+
+        return ObjectStore.open(location)
+    message = f"{scheme!r} is no kind of store"
+    known = ", ".join(f"{each}://" for each in (*OBJECT_SCHEMES, "github"))
+    raise BadInputError(message, hint=f"name a folder, or an address that starts with {known}")

@@ -9,6 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -42,11 +43,11 @@ class BlobMissingError(CouldNotLookError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Blob:
-    """A file in the store: its key, size in bytes, and SHA-256 where a listing tells it."""
+    """A file in the store: its key, size in bytes, and when it was written (UTC)."""
 
     key: str
     size: int
-    sha256: str | None = None
+    modified: datetime
 
 
 class Store(Protocol):

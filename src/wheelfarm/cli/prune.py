@@ -1,0 +1,44 @@
+"""``wheelfarm prune``: propose superseded wheels, and take them out only with ``--apply``."""
+
+import argparse
+
+from wheelfarm.cli.output import print_json, print_table
+from wheelfarm.cli.store_option import add_store_option, store_of
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the verb's arguments."""
+    parser.add_argument("packages", nargs="*", metavar="PACKAGE", help="(default: all)")
+    parser.add_argument("--keep", type=int, default=1, help="how many versions of a cell stay")
+    parser.add_argument("--apply", action="store_true", help="take the proposed wheels out")
+    add_store_option(parser)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print what is superseded by what; remove it where that was asked for."""
+    from packaging.utils import canonicalize_name
+
+    from wheelfarm.errors import UsageError
+    from wheelfarm.store.prune import remove, superseded
+
+    if arguments.keep < 1:
+        message = "--keep must be at least 1"
+        raise UsageError(message)
+    store = store_of(arguments)
+    names = [str(canonicalize_name(name)) for name in arguments.packages]
+    rows: list[tuple[str, str]] = []
+    for package in names or sorted(store.heads()):
+        decisions = superseded(store.catalogue(package).records.values(), keep=arguments.keep)
+        rejected = [each for each in decisions if not each.accepted]
+        rows += [(each.candidate.filename, each.reason) for each in rejected]
+        if arguments.apply and rejected:
+            remove(store, package, frozenset(each.candidate.filename for each in rejected))
+    if arguments.json:
+        wheels = [{"wheel": wheel, "reason": reason} for wheel, reason in rows]
+        print_json("wheelfarm.prune/1", {"applied": arguments.apply, "wheels": wheels})
+        return 0
+    if rows:
+        print_table(("wheel", "reason"), rows)
+    done = "removed" if arguments.apply else "would go; nothing was changed (add --apply)"
+    print(f"{len(rows)} wheels {done}")
+    return 0

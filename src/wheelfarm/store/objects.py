@@ -1,0 +1,209 @@
+"""A store in object storage: S3, Google Cloud Storage, Azure, through obstore.
+
+Blobs stand under content-hashed keys, so that writing one twice is harmless; catalogues are written
+with a condition (ETag, or generation), so that of two hosts that publish at once one goes again.
+Credentials come from the environment, as each provider's own tools read them; we never see them.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from wheelfarm import files
+from wheelfarm.errors import BadInputError
+from wheelfarm.store.model import Catalogue, Records, catalogue_bytes
+from wheelfarm.store.protocol import (
+    Blob,
+    BlobMissingError,
+    RefusedError,
+    StoreConflictError,
+    StoreError,
+)
+
+_CHUNK = 8 << 20
+
+
+class ObjectStore:
+    """A store under a bucket's prefix; ``client`` is an obstore store."""
+
+    def __init__(self, client: Any, location: str) -> None:
+        self._client = client
+        self._location = location
+
+    @classmethod
+    def open(cls, location: str) -> "ObjectStore":
+        """Open ``s3://bucket/prefix`` and its like.
+
+        Plain http is allowed only where the endpoint of the environment is on loopback.
+        """
+        try:
+            from obstore.store import from_url  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            message = f"{location} needs obstore"
+            raise BadInputError(message, hint="pip install 'wheelfarm[objects]'") from error
+        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
+        loopback = urlsplit(endpoint).hostname in {"127.0.0.1", "localhost", "::1"}
+        named: dict[str, Any] = {"client_options": {"allow_http": loopback}}
+        with _translated(location):
+            return cls(from_url(location, **named), location)
+
+    @property
+    def location(self) -> str:
+        """The bucket's address."""
+        return self._location
+
+    def heads(self) -> Mapping[str, str]:
+        """Return each package with its catalogue's ETag or generation."""
+        found = {}
+        for meta in self._list("catalogue/"):
+            name = str(meta["path"]).rpartition("/")[2]
+            if name.endswith(".json"):
+                found[name.removesuffix(".json")] = _token(meta)
+        return found
+
+    def catalogue(self, package: str) -> Catalogue:
+        """Return a package's records."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        with _translated(self.location):
+            try:
+                answer = obstore.get(self._client, f"catalogue/{package}.json")
+                data = bytes(answer.bytes())
+            except FileNotFoundError:
+                return Catalogue(package=package)
+        return Catalogue(package=package, data=data, token=_token(answer.meta))
+
+    def replace(self, package: str, records: Records, token: str) -> str:
+        """Write a catalogue whose state is still ``token``: a conditional write."""
+        import obstore  # noqa: PLC0415 - an extra
+        from obstore.exceptions import (  # noqa: PLC0415 - an extra
+            AlreadyExistsError,
+            PreconditionError,
+        )
+
+        mode: Any = json.loads(token) if token else "create"
+        with _translated(self.location):
+            try:
+                done = obstore.put(
+                    self._client,
+                    f"catalogue/{package}.json",
+                    catalogue_bytes(package, records),
+                    mode=mode,
+                )
+            except (AlreadyExistsError, PreconditionError) as error:
+                message = f"the catalogue of {package} changed"
+                raise StoreConflictError(message) from error
+        return _token(done)
+
+    def put(self, key: str, source: Path, sha256: str) -> str:
+        """Store a file's bytes, read them back, and return the key."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        found = self._hash(key)
+        if found is None:
+            with _translated(self.location):
+                obstore.put(self._client, key, source)
+            found = self._hash(key)
+            if found != sha256:
+                message = f"{key} was read back with sha256 {found}, expected {sha256}"
+                raise StoreError(message)
+        elif found != sha256:
+            message = f"{key} stands in {self.location} with other bytes"
+            raise RefusedError(message, cause="the object was damaged or changed in the store")
+        return key
+
+    def fetch(self, key: str, target: Path) -> None:
+        """Download a blob to ``target``."""
+        chunks = self._stream(key)
+        if chunks is None:
+            raise BlobMissingError(key, self.location)
+        with files.replacing(target) as temporary, temporary.open("wb") as out:
+            for chunk in chunks:
+                out.write(chunk)
+
+    def local(self, key: str) -> Path | None:  # noqa: ARG002 - the protocol's
+        """Return None: nothing lies on this machine."""
+        return None
+
+    def folder(self) -> Path | None:
+        """Return None: nothing lies on this machine."""
+        return None
+
+    def blobs(self, package: str) -> Iterator[Blob]:
+        """Return every file of a package."""
+        for area in ("files", "reports"):
+            for meta in self._list(f"{area}/{package}/"):
+                yield Blob(
+                    key=str(meta["path"]), size=int(meta["size"]), modified=meta["last_modified"]
+                )
+
+    def delete(self, key: str) -> None:
+        """Remove an object; nothing there is fine."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        with _translated(self.location), contextlib.suppress(FileNotFoundError):
+            obstore.delete(self._client, key)
+
+    def _list(self, prefix: str) -> Iterator[Any]:
+        import obstore  # noqa: PLC0415 - an extra
+
+        with _translated(self.location):
+            for batch in obstore.list(self._client, prefix=prefix):
+                yield from batch
+
+    def _hash(self, key: str) -> str | None:
+        chunks = self._stream(key)
+        if chunks is None:
+            return None
+        digest = hashlib.sha256()
+        for chunk in chunks:
+            digest.update(chunk)
+        return digest.hexdigest()
+
+    def _stream(self, key: str) -> Iterator[bytes] | None:
+        import obstore  # noqa: PLC0415 - an extra
+
+        with _translated(self.location):
+            try:
+                answer = obstore.get(self._client, key)
+            except FileNotFoundError:
+                return None
+        return self._chunks(answer)
+
+    def _chunks(self, answer: Any) -> Iterator[bytes]:
+        with _translated(self.location):
+            for chunk in answer.stream(min_chunk_size=_CHUNK):
+                yield bytes(chunk)
+
+
+def _token(meta: Mapping[str, Any]) -> str:
+    """Return the state of an object as text: what a conditional write wants back."""
+    state = {
+        key: meta.get(key) for key in ("e_tag", "version") if meta.get(key) not in {None, "null"}
+    }
+    return json.dumps(state, sort_keys=True)
+
+
+@contextlib.contextmanager
+def _translated(location: str) -> Iterator[None]:
+    """Turn the library's errors into ours; absent objects stay FileNotFoundError."""
+    from obstore.exceptions import (  # noqa: PLC0415 - an extra
+        AlreadyExistsError,
+        BaseError,
+        PreconditionError,
+    )
+
+    try:
+        yield
+    except (AlreadyExistsError, PreconditionError):
+        raise
+    except BaseError as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else ""
+        message = f"{location} could not be used: {first or type(error).__name__}"
+        hint = "check the address, the region and the credentials of the environment"
+        raise StoreError(message, hint=hint) from error

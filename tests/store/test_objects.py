@@ -1,0 +1,177 @@
+"""The store in object storage, against moto's S3 server in a process of its own."""
+
+import http.client
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.store_wheels import WHEN, make_wheel, with_bytes_changed
+from wheelfarm.errors import CouldNotLookError
+from wheelfarm.store.location import open_store
+from wheelfarm.store.model import Record
+from wheelfarm.store.protocol import (
+    BlobMissingError,
+    RefusedError,
+    Store,
+    StoreConflictError,
+    StoreError,
+    key_of,
+    metadata_key,
+    update,
+)
+from wheelfarm.store.prune import remove
+from wheelfarm.store.publish import metadata_of, publish, yank
+
+pytest.importorskip("obstore", reason="the extra 'objects' is not installed")
+pytest.importorskip("moto", reason="moto is not installed")
+
+NAME = "demo-1.0+cu130torch2.14-cp311-cp311-manylinux_2_28_x86_64.whl"
+SERVER = """
+import sys
+from werkzeug.serving import make_server
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", SERVER],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    port = process.stdout.readline().strip()
+    yield f"http://127.0.0.1:{port}"
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.fixture
+def location(endpoint: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    bucket = f"bucket-{abs(hash(request.node.name))}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-key")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    connection = http.client.HTTPConnection(endpoint.removeprefix("http://"))
+    connection.request("PUT", f"/{bucket}")
+    assert connection.getresponse().status == 200
+    connection.close()
+    return f"s3://{bucket}/farm"
+
+
+@pytest.fixture
+def store(location: str) -> Store:
+    return open_store(location)
+
+
+def test_a_published_wheel_can_be_read_by_another_host(
+    store: Store, location: str, tmp_path: Path
+) -> None:
+    made = make_wheel(tmp_path, NAME)
+    done = publish(store, made.path, made.proof, clock=lambda: WHEN)
+    other = open_store(location)
+    assert other.catalogue("demo").records == {NAME: done.record}
+    assert other.heads() == store.heads()
+    assert other.heads()["demo"] == other.catalogue("demo").token
+    target = tmp_path / "fetched"
+    other.fetch(key_of(done.record), target)
+    assert target.read_bytes() == made.path.read_bytes()
+    other.fetch(metadata_key(key_of(done.record)), target)
+    assert target.read_bytes() == metadata_of(made.path)
+    assert len(list(other.blobs("demo"))) == 3
+    assert publish(other, made.path, made.proof).outcome == "unchanged"
+
+
+def test_other_bytes_under_a_name_are_refused(store: Store, tmp_path: Path) -> None:
+    made = make_wheel(tmp_path, NAME)
+    publish(store, made.path, made.proof)
+    rebuilt = with_bytes_changed(made, tmp_path / "again")
+    with pytest.raises(RefusedError):
+        publish(store, rebuilt.path, rebuilt.proof)
+    done = store.catalogue("demo").records[NAME]
+    with pytest.raises(RefusedError, match="other bytes"):
+        store.put(key_of(done), rebuilt.path, rebuilt.proof.facts.sha256)
+
+
+def test_the_first_of_two_writers_wins_and_the_other_goes_again(
+    store: Store, location: str, tmp_path: Path
+) -> None:
+    made = make_wheel(tmp_path, NAME)
+    publish(store, made.path, made.proof)
+    seen = store.catalogue("demo")
+    yank(open_store(location), [NAME], "another host")
+    with pytest.raises(StoreConflictError):
+        store.replace("demo", seen.records, seen.token)
+    with pytest.raises(StoreConflictError):
+        store.replace("demo", seen.records, "")
+
+    calls = []
+    other = make_wheel(tmp_path, NAME.replace("1.0", "2.0"))
+
+    def change(records: dict[str, Record]) -> dict[str, Record]:
+        calls.append(set(records))
+        if len(calls) == 1:
+            publish(open_store(location), other.path, other.proof)
+        return {name: record.yanked("late") for name, record in records.items()}
+
+    records = update(store, "demo", change)
+    assert len(calls) == 2
+    assert set(records) == {NAME, other.name}
+    assert store.catalogue("demo").records == records
+
+
+def test_two_processes_publish_into_one_bucket(
+    store: Store, location: str, repository: Path, tmp_path: Path
+) -> None:
+    code = (
+        "import sys, pathlib; sys.path.insert(0, sys.argv[1])\n"
+        "from tests.store_wheels import make_wheel\n"
+        "from wheelfarm.store.location import open_store\n"
+        "from wheelfarm.store.publish import publish\n"
+        "store = open_store(sys.argv[2])\n"
+        "for name in sys.argv[4:]:\n"
+        "    made = make_wheel(pathlib.Path(sys.argv[3]), name)\n"
+        "    publish(store, made.path, made.proof)\n"
+    )
+    names = [NAME.replace("1.0", f"1.{number}") for number in range(8)]
+    environment = {**os.environ, "PYTHONPATH": str(repository / "src")}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(repository), location, str(tmp_path / str(n)), *part],
+            env=environment,
+        )
+        for n, part in enumerate((names[:5], names[:2:-1]))
+    ]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert sorted(store.catalogue("demo").records) == sorted(names)
+
+
+def test_removal(store: Store, tmp_path: Path) -> None:
+    made = make_wheel(tmp_path, NAME)
+    done = publish(store, made.path, made.proof)
+    remove(store, "demo", frozenset({NAME}))
+    assert store.catalogue("demo").records[NAME].removed
+    with pytest.raises(BlobMissingError):
+        store.fetch(key_of(done.record), tmp_path / "x")
+    store.delete(key_of(done.record))
+
+
+def test_a_bucket_that_is_not_there_is_an_error_without_secrets(location: str) -> None:
+    store = open_store("s3://no-such-bucket-anywhere/farm")
+    with pytest.raises(StoreError) as caught:
+        store.heads()
+    assert isinstance(caught.value, CouldNotLookError)
+    assert "a-secret-key" not in str(caught.value)

@@ -102,10 +102,8 @@ def _pure(tree: Tree, project: str, declared: Pyproject) -> list[Finding]:
             if name == "scikit-build":
                 return _scikit(tree, project, declared)[0]
             return [_place(declared, "unknown", f"the hatch hook {name} is not followed", name)]
-    script = declared.table("poetry").get("build") or declared.table("poetry", "build").get(
-        "script"
-    )
-    script = script or declared.table("pdm", "build").get("run-setuptools")
+    build = declared.table("poetry").get("build")
+    script = build.get("script") if isinstance(build, dict) else build
     if isinstance(script, str):
         return _hook(tree, project, declared, script)
     setup_script = declared.table("pdm", "build").get("setup-script")
@@ -122,7 +120,7 @@ def _hook(tree: Tree, project: str, declared: Pyproject, path: str) -> list[Find
     try:
         module = engine.read_script(file)
         if module is not None:
-            _run_every_function(engine, module)
+            _run_hooks(engine, module)
     except (ExhaustedError, RecursionError):
         return [_place(declared, "unknown", f"the build hook {file} is too long to follow")]
     if module is None:
@@ -130,16 +128,22 @@ def _hook(tree: Tree, project: str, declared: Pyproject, path: str) -> list[Find
     return _engine_findings(engine, file, declared)
 
 
-def _run_every_function(engine: Engine, module: Any) -> None:
+#: What a front end calls for a wheel (PEP 517), else what poetry and pdm call.
+_HOOKS = ("build_wheel", "build", "setup", "main", "run")
+
+
+def _run_hooks(engine: Engine, module: Any) -> None:
     from wheelfarm.survey.calls import invoke  # noqa: PLC0415 - only hooks need it
     from wheelfarm.survey.engine import Frame  # noqa: PLC0415
     from wheelfarm.survey.values import Function, Instance, Klass, Unknown  # noqa: PLC0415
 
     frame = Frame(module.scope, module.file)
+    functions = [module.scope.names.get(name) for name in _HOOKS]
+    called = [each for each in functions if isinstance(each, Function)][:1]
+    for function in called:
+        invoke(engine, function, [Unknown()] * 3, {}, frame)
     for value in list(module.scope.names.values()):
-        if isinstance(value, Function) and value.file == module.file:
-            invoke(engine, value, [Unknown()] * 8, {}, frame)
-        elif isinstance(value, Klass) and value.file == module.file:
+        if isinstance(value, Klass) and value.file == module.file:
             for name, method in list(value.scope.names.items()):
                 if isinstance(method, Function) and name in {"initialize", "finalize"}:
                     invoke(engine, method, [Instance(value), "standard", Unknown()], {}, frame)

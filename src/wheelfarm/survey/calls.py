@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 _POSITIONAL = ("name", "sources", "include_dirs", "define_macros", "undef_macros", "library_dirs",
                "libraries")  # fmt: skip
 
+#: A function that runs inside itself this often is followed no further.
+MAX_RECURSION = 4
+
 _ENDS = frozenset({"sys.exit", "os._exit", "builtins.exit", "builtins.quit", "os.abort"})
 
 _PROGRAMS = frozenset({
@@ -147,7 +150,24 @@ def invoke(
     keywords: dict[str, Value],
     frame: "Frame",
 ) -> Value:
-    """Follow a function of the tree and return its value."""
+    """Follow a function of the tree and return its value; Unknown where it calls itself on."""
+    active = engine.active.get(id(function.node), 0)
+    if active >= MAX_RECURSION or engine.too_deep:
+        return Unknown()
+    engine.active[id(function.node)] = active + 1
+    try:
+        return _invoke(engine, function, arguments, keywords, frame)
+    finally:
+        engine.active[id(function.node)] = active
+
+
+def _invoke(
+    engine: "Engine",
+    function: Function,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    frame: "Frame",
+) -> Value:
     scope = Scope(parent=function.scope)
     given = ([function.receiver] if function.receiver is not None else []) + arguments
     _bind_parameters(function, given, keywords, scope)
@@ -242,7 +262,9 @@ def _call_external(engine: "Engine", name: str, site: Site) -> Value:  # noqa: P
         return Unknown()
     if name in _PROGRAMS:
         argv = site.arguments[0] if site.arguments else site.keywords.get("args")
-        engine.note_command(name, argv, site.keywords.get("cwd"), site.line, site.frame)
+        reads = bool({"capture_output", "stdout"} & site.keywords.keys())
+        function = f"{name} (read)" if reads else name
+        engine.note_command(function, argv, site.keywords.get("cwd"), site.line, site.frame)
         return Unknown(frozenset({"command"}) | origins(argv))
     if name in _ENDS:
         return objects.EXIT

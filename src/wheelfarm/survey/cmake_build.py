@@ -13,7 +13,7 @@ from wheelfarm.survey.values import HOLE, Guards, contradictory, merged
 
 #: Kinds of targets that are files of their own in what is installed.
 _FILES = frozenset({"shared", "module", "library"})
-_INSIDE_EXPRESSION = re.compile(r"[\w:./+-]+")
+_INSIDE_EXPRESSION = re.compile(r"[\w./+-]+(?:::\w+)*")
 
 
 def survey_cmake(
@@ -134,6 +134,8 @@ def _closure(project: Project, target: Target) -> Iterator[tuple[str, Place, Gua
 
 def _torch_in(project: Project, text: str) -> str:
     """Return the torch library that a link word names, empty where it names none."""
+    if not torch_names.might_be_library(text):
+        return ""
     own = {name for name, targets in project.made.items() if any(t.kind in _FILES for t in targets)}
     words = _INSIDE_EXPRESSION.findall(text) if "$<" in text else [text]
     for word in words:

@@ -397,7 +397,10 @@ def _project_command(project: Project, statement: Statement) -> None:
     if words:
         project.scope.variables.set("PROJECT_NAME", words[0], ())
         project.scope.variables.set("CMAKE_PROJECT_NAME", words[0], ())
-        project.scope.variables.set("PROJECT_SOURCE_DIR", project.path(project.scope.folder), ())
+        here = project.path(project.scope.folder)
+        for name in ("PROJECT", words[0]):
+            project.scope.variables.set(f"{name}_SOURCE_DIR", here, ())
+            project.scope.variables.set(f"{name}_BINARY_DIR", "/build", ())
 
 
 def _get_path(project: Project, statement: Statement) -> None:

@@ -6,7 +6,7 @@ Where a test cannot be told, or hangs on a setting, both branches are followed, 
 import ast
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from wheelfarm.survey.values import (
     Guards,
     Items,
     Klass,
+    Lazy,
     Module,
     Scope,
     Unknown,
@@ -30,6 +31,7 @@ from wheelfarm.survey.values import (
     merged,
     options,
     origins,
+    settings,
 )
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
 #: One reading follows at most this many statements and expressions.
 MAX_STEPS = 600_000
+#: At most this many modules of the tree are followed.
+MAX_MODULES = 150
 #: Calls nest at most this deep.
 MAX_DEPTH = 40
 #: A loop over a known sequence is followed for at most this many elements.
@@ -102,6 +106,7 @@ class Engine:
         self.environment: dict[str, Value] = {}
         self.faults: list[tuple[str, int, str]] = []
         self.main = ""
+        self.active: dict[int, int] = {}
         self._steps = 0
         self._depth = 0
 
@@ -116,6 +121,8 @@ class Engine:
             return self.modules[file]
         source = self.tree.text(file) if text is None else text
         if source is None:
+            return None
+        if len(self.modules) >= MAX_MODULES:
             return None
         body = self.parse(source, file)
         if body is None:
@@ -143,6 +150,11 @@ class Engine:
         if self._steps > MAX_STEPS:
             message = "the script is too long to follow"
             raise ExhaustedError(message)
+
+    @property
+    def too_deep(self) -> bool:
+        """Whether calls nest so deep that no further one is followed."""
+        return self._depth >= MAX_DEPTH
 
     @contextlib.contextmanager
     def deeper(self) -> Iterator[None]:
@@ -217,17 +229,25 @@ class Engine:
         self, test: ast.expr, frame: Frame, then: list[ast.stmt], other: list[ast.stmt]
     ) -> Flow:
         """Follow an ``if``: one branch where the test is certain, both otherwise."""
-        found = truth(self.value(test, frame))
+        value = self.value(test, frame)
+        found = truth(value)
         if found.certain:
             return self.block(then if found.plain else other, frame)
-        yes = self.guard(test, frame, found.plain, taken=True)
-        no = self.guard(test, frame, None if found.plain is None else not found.plain, taken=False)
+        yes, no = self.guards_of(test, frame, value)
         return self.fork(frame, (yes, then), (no, other))
 
-    def guard(self, test: ast.expr, frame: Frame, plain: bool | None, *, taken: bool) -> Guard:  # noqa: FBT001 - three states
-        """Return the guard of a branch of ``test``."""
-        text = expressions.source_of(test)
-        return Guard(text=text, file=frame.file, line=test.lineno, plain=plain, taken=taken)
+    def guards_of(self, test: ast.expr, frame: Frame, value: Value) -> tuple[Guard, Guard]:
+        """Return the guards of both branches of ``test``, whose value is ``value``."""
+        plain = truth(value).plain
+        yes = Guard(
+            text=expressions.source_of(test),
+            file=frame.file,
+            line=test.lineno,
+            plain=plain,
+            settings=tuple(sorted(settings(value))),
+        )
+        opposite = None if plain is None else not plain
+        return yes, replace(yes, plain=opposite, taken=False)
 
     def fork(
         self,
@@ -303,6 +323,32 @@ class Engine:
                 if found is not None:
                     return found
         return External(dotted, module=True)
+
+    def resolved(self, value: Value, frame: Frame) -> Value:
+        """Return what a lazy import stands for; other values as they are."""
+        if not isinstance(value, Lazy):
+            return value
+        module = self.local(value.path, value.dotted)
+        if not value.name:
+            return module if module is not None else Unknown()
+        return objects.member(self, module, value.name, frame)
+
+    def lazy(self, dotted: str, name: str, *, level: int, file: str) -> Lazy | None:
+        """Return a lazy import of a module of the tree; None where it is no such module."""
+        relative = dotted.replace(".", "/")
+        if level:
+            base = PurePosixPath(file).parent
+            for _ in range(level - 1):
+                base = base.parent
+            places = [str(base / relative) if relative else str(base)]
+        elif dotted.split(".", 1)[0] in _FOREIGN:
+            return None
+        else:
+            places = [f"{place}/{relative}".lstrip("/") for place in self.search]
+        for path in places:
+            if any(self.tree.is_file(each) for each in (f"{path}.py", f"{path}/__init__.py")):
+                return Lazy(path, dotted, name)
+        return None
 
     def local(self, path: str, dotted: str) -> Module | None:
         """Return the module of the tree at a path without suffix."""
@@ -445,6 +491,11 @@ def _follow_class(engine: Engine, node: ast.ClassDef, frame: Frame) -> Flow:
 
 def _follow_import(engine: Engine, node: ast.Import, frame: Frame) -> Flow:
     for alias in node.names:
+        if frame.file != engine.main and (alias.asname or "." not in alias.name):
+            lazy = engine.lazy(alias.name, "", level=0, file=frame.file)
+            if lazy is not None:
+                engine.bind(frame, alias.asname or alias.name, lazy)
+                continue
         module = engine.module_of(alias.name)
         if alias.asname is None and "." in alias.name:
             top = alias.name.split(".", 1)[0]
@@ -456,7 +507,18 @@ def _follow_import(engine: Engine, node: ast.Import, frame: Frame) -> Flow:
 
 
 def _follow_import_from(engine: Engine, node: ast.ImportFrom, frame: Frame) -> Flow:
-    module = engine.module_of(node.module or "", level=node.level, file=frame.file)
+    dotted = node.module or ""
+    stars = any(alias.name == "*" for alias in node.names)
+    if frame.file != engine.main and not stars:
+        found = [
+            (alias, engine.lazy(dotted, alias.name, level=node.level, file=frame.file))
+            for alias in node.names
+        ]
+        if all(lazy is not None for _, lazy in found):
+            for alias, lazy in found:
+                engine.bind(frame, alias.asname or alias.name, lazy)
+            return ""
+    module = engine.module_of(dotted, level=node.level, file=frame.file)
     for alias in node.names:
         if alias.name == "*":
             if isinstance(module, Module):

@@ -11,6 +11,7 @@ from wheelfarm.survey.values import (
     Function,
     Guards,
     Items,
+    Lazy,
     Scope,
     Table,
     Unknown,
@@ -70,10 +71,14 @@ def function_of(
     return Function(node, frame.scope, frame.file, defaults)
 
 
-def _name(_engine: "Engine", node: ast.Name, frame: "Frame") -> Value:
+def _name(engine: "Engine", node: ast.Name, frame: "Frame") -> Value:
     home = frame.scope.find(node.id)
     if home is not None:
-        return home.names[node.id]
+        value = home.names[node.id]
+        if isinstance(value, Lazy):
+            value = engine.resolved(value, frame)
+            home.names[node.id] = value
+        return value
     if hasattr(builtins, node.id):
         return External(f"builtins.{node.id}")
     return Unknown()
@@ -179,12 +184,11 @@ _MEMBERSHIP = {ast.In: "IsNot", ast.NotIn: "Is"}
 
 
 def _conditional(engine: "Engine", node: ast.IfExp, frame: "Frame") -> Value:
-    found = truth(engine.value(node.test, frame))
+    value = engine.value(node.test, frame)
+    found = truth(value)
     if found.certain:
         return engine.value(node.body if found.plain else node.orelse, frame)
-    yes = engine.guard(node.test, frame, found.plain, taken=True)
-    opposite = None if found.plain is None else not found.plain
-    no = engine.guard(node.test, frame, opposite, taken=False)
+    yes, no = engine.guards_of(node.test, frame, value)
     with engine.under(yes):
         first = engine.value(node.body, frame)
     with engine.under(no):
@@ -259,11 +263,12 @@ def _loop(
 
 def _admitted(engine: "Engine", tests: list[ast.expr], frame: "Frame") -> bool:
     for test in tests:
-        found = truth(engine.value(test, frame))
+        value = engine.value(test, frame)
+        found = truth(value)
         if found == (False, True):
             return False
         if not found.certain:
-            engine.guards.append(engine.guard(test, frame, found.plain, taken=True))
+            engine.guards.append(engine.guards_of(test, frame, value)[0])
     return True
 
 

@@ -202,7 +202,7 @@ def _derived(full: str, name: str, arguments: list[Value]) -> Value:
 
 
 def _as_paths(found: Items) -> Items:
-    result = Items(open=found.open)
+    result = Items(open=found.open, origins=found.origins)
     for each in found.plain_values():
         result.add(PathValue(each))
     return result

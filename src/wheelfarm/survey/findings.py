@@ -1,15 +1,21 @@
 """From findings, each under its guards, to one verdict; pure."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from wheelfarm.survey.logic import holds_plainly
 from wheelfarm.survey.model import Evidence, Shows, SurveyResult, SurveyVerdict
-from wheelfarm.survey.values import Guards
+from wheelfarm.survey.values import Guard, Guards
 
 #: At most this many places stand in the evidence of one result.
 MAX_EVIDENCE = 24
+#: At most this many alternatives stand in a condition.
+MAX_CONDITIONS = 4
+#: At most this many findings are compared for tests of which both outcomes ship torch.
+MAX_COVERED = 200
+_ROUNDS = 8
 
 _Linking = Literal["linked", "stable_abi", "abi_flag"]
 _TORCH: tuple[_Linking, ...] = get_args(_Linking)
@@ -47,77 +53,83 @@ def conclude(findings: Iterable[Finding], build_system: str) -> SurveyResult:
     What ships surely decides. A torch extension that only may ship makes the tree ``optional``;
     where none can ship, anything that could not be followed makes it ``unknown``.
     """
-    found = list(dict.fromkeys(findings))
-    found = _covered(found)
+    found = _covered(list(dict.fromkeys(findings)))
     sure = {each.shows for each in found if holds_plainly(each.guards) is True}
-    possible = [each for each in found if holds_plainly(each.guards) is None]
-    verdict = _verdict(sure, possible)
-    condition = ""
-    if verdict in {"free", "unknown"}:
-        gated = [each for each in found if each.shows in _TORCH and each.guards]
-        if gated:
-            verdict = "optional"
-    else:
-        gated = [each for each in possible if each.shows in _TORCH]
-    if verdict == "optional":
-        condition = " or ".join(dict.fromkeys(conditions(each.guards) for each in gated))
+    maybe = {each.shows for each in found if holds_plainly(each.guards) is None}
+    verdict = _verdict(sure, maybe)
+    gated = [each for each in found if each.shows in _TORCH and conditions(each.guards)]
+    if verdict in {"free", "unknown"} and gated and "unknown" not in maybe | sure:
+        verdict = "optional"
     return SurveyResult(
         torch_axis=verdict,
         evidence=_ordered(found, verdict),
         build_system=build_system,
-        condition=condition,
+        condition=_condition(gated) if verdict == "optional" else "",
     )
 
 
-def _verdict(sure: set[Shows], possible: list[Finding]) -> SurveyVerdict:
+def _verdict(sure: set[Shows], maybe: set[Shows]) -> SurveyVerdict:
     shipped: list[SurveyVerdict] = [kind for kind in _TORCH if kind in sure]
-    maybe = {each.shows for each in possible} - {"none", "free"}
+    possible = {kind for kind in _TORCH if kind in maybe}
     if shipped:
-        more = maybe - set(shipped) - {"unknown"}
+        more = possible - set(shipped)
         return "mixed" if len(shipped) > 1 or (more and shipped != ["linked"]) else shipped[0]
-    if maybe & set(_TORCH):
+    if possible:
         return "optional"
-    if "unknown" in sure or "unknown" in maybe or "free" not in sure:
+    if "unknown" in sure or "unknown" in maybe or "free" not in sure | maybe:
         return "unknown"
     return "free"
 
 
+def _condition(gated: list[Finding]) -> str:
+    """Return the condition of several findings, with the settings that all of them hang on."""
+    told = list(dict.fromkeys(conditions(each.guards) for each in gated))
+    text = " or ".join(told[:MAX_CONDITIONS]) + (" or …" if len(told) > MAX_CONDITIONS else "")
+    counted = Counter(
+        name
+        for each in gated
+        for name in {name for guard in each.guards for name in guard.settings if not guard.plain}
+    )
+    common = [name for name, count in counted.items() if 2 * count >= len(gated)]
+    hidden = sorted(name for name in common if name not in text and name.isupper())[:3]
+    return f"{text} (settings: {', '.join(hidden)})" if hidden else text
+
+
 def _covered(found: list[Finding]) -> list[Finding]:
-    """Return the findings, less guards of which both outcomes lead to the same kind."""
-    reduced = list(found)
-    for _ in range(8):
-        fresh = _one_round(reduced)
-        if not fresh:
+    """Return the findings, and those that follow where both outcomes of a test lead to one kind."""
+    every = {(each.shows, frozenset(each.guards)): each for each in reversed(found)}
+    fresh = [each for each in every.values() if each.shows in _TORCH][:MAX_COVERED]
+    for _ in range(_ROUNDS):
+        made = {key: each for key, each in _reduced(fresh, every) if key not in every}
+        if not made:
             break
-        reduced += fresh
-    return reduced
+        every |= made
+        found = [*found, *made.values()]
+        fresh = list(made.values())[:MAX_COVERED]
+    return found
 
 
-def _one_round(found: list[Finding]) -> list[Finding]:
-    seen = {(each.shows, frozenset(each.guards)) for each in found}
-    fresh: dict[tuple[Shows, frozenset[object]], Finding] = {}
-    for each in found:
-        if each.shows in {"none", "unknown"}:
-            continue
+_Key = tuple[Shows, frozenset[Guard]]
+
+
+def _reduced(fresh: list[Finding], every: dict[_Key, Finding]) -> Iterator[tuple[_Key, Finding]]:
+    """Yield each finding without a guard whose opposite leads to the same kind."""
+    for each in fresh:
+        guards = frozenset(each.guards)
         for guard in each.guards:
-            rest = tuple(other for other in each.guards if other is not guard)
-            twin = any(
-                other.shows == each.shows
-                and any(
-                    (g.text, g.file, g.line) == (guard.text, guard.file, guard.line)
-                    and g.taken != guard.taken
-                    for g in other.guards
-                )
-                and set(rest) >= {g for g in other.guards if g.text != guard.text}
-                for other in found
+            rest = guards - {guard}
+            twins = (
+                frozenset(other.guards)
+                for (shows, _), other in every.items()
+                if shows == each.shows and guard.opposite in map(_plainless, other.guards)
             )
-            key = (each.shows, frozenset(rest))
-            if twin and key not in seen and key not in fresh:
-                fresh[key] = Finding(
-                    shows=each.shows, file=each.file, line=each.line, sentence=each.sentence,
-                    guards=rest,
-                )  # fmt: skip
-    return list(fresh.values())
+            if any({g for g in twin if _plainless(g) != guard.opposite} <= rest for twin in twins):
+                kept = tuple(other for other in each.guards if other != guard)
+                yield (each.shows, rest), replace(each, guards=kept)
+
+
+def _plainless(guard: Guard) -> tuple[str, str, int, bool]:
+    return (guard.text, guard.file, guard.line, guard.taken)
 
 
 def _ordered(found: list[Finding], verdict: SurveyVerdict) -> tuple[Evidence, ...]:

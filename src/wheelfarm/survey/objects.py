@@ -16,6 +16,7 @@ from wheelfarm.survey.values import (
     Instance,
     Items,
     Klass,
+    Lazy,
     Module,
     PathValue,
     Scope,
@@ -70,8 +71,12 @@ def member(engine: "Engine", holder: Value, name: str, frame: "Frame") -> Value:
 
 
 def _module_member(engine: "Engine", module: Module, name: str, frame: "Frame") -> Value:
-    if name in module.scope.names:
-        return module.scope.names[name]
+    own = module.scope.names.get(name, _ABSENT)
+    if isinstance(own, Lazy) and own.name == name and _stands_for(own, module):
+        # A package that imports a submodule from itself: the name is the submodule.
+        own = _ABSENT
+    if own is not _ABSENT:
+        return engine.resolved(own, frame)
     if name == "__dict__":
         return Table(dict(module.scope.names))
     if module.file.endswith("__init__.py"):
@@ -87,6 +92,13 @@ def _module_member(engine: "Engine", module: Module, name: str, frame: "Frame") 
 
         return calls.invoke(engine, dynamic, [name], {}, frame)
     return Unknown()
+
+
+_ABSENT = Bound(None, "absent")
+
+
+def _stands_for(lazy: Lazy, module: Module) -> bool:
+    return module.file in {f"{lazy.path}.py", f"{lazy.path}/__init__.py"}
 
 
 def _one(value: Value) -> Items:

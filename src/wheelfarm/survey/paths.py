@@ -13,6 +13,9 @@ TREE = "/tree"
 #: Where a farm's CUDA toolkit seems to lie.
 CUDA = "/farm/cuda"
 
+#: The origin of what only a git submodule holds whose files are not here.
+ABSENT = frozenset({"absent"})
+
 _TOOLKIT = frozenset({"a CUDA toolkit is installed"})
 
 
@@ -57,8 +60,10 @@ class Paths:
             return Items(open=True, origins=origins(pattern))
         text = posixpath.join(base, render(pattern))
         relative = self.relative(text)
-        if relative is None or self._touches_absent(relative):
+        if relative is None:
             return Items(open=True)
+        if self._touches_absent(relative):
+            return Items(open=True, origins=ABSENT)
         if self._files is None:
             self._files = self.tree.walk()
         match = _translate(relative)
@@ -73,8 +78,10 @@ class Paths:
     def listing(self, path: Value) -> Items:
         """Return the names in a folder."""
         relative = self.relative(render(path)) if isinstance(path, (str, PathValue)) else None
-        if relative is None or self.absent(relative):
+        if relative is None:
             return Items(open=True)
+        if self.absent(relative):
+            return Items(open=True, origins=ABSENT)
         result = Items()
         for name in self.tree.names(relative):
             result.add(name)
@@ -83,8 +90,10 @@ class Paths:
     def walking(self, path: Value) -> Items:
         """Return the (folder, folders, files) rows of ``os.walk``."""
         relative = self.relative(render(path)) if isinstance(path, (str, PathValue)) else None
-        if relative is None or self._touches_absent(relative):
+        if relative is None:
             return Items(open=True)
+        if self._touches_absent(relative):
+            return Items(open=True, origins=ABSENT)
         start = render(path)
         rows: dict[str, list[str]] = {}
         for name in self.tree.walk(relative):

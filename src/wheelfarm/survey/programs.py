@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from wheelfarm.survey import torch_names
 from wheelfarm.survey.findings import Finding
 from wheelfarm.survey.values import (
     HOLE,
@@ -24,12 +25,19 @@ if TYPE_CHECKING:
 
 #: Programs that make no part of a wheel.
 _HARMLESS = frozenset({
-    "git", "nvcc", "which", "where", "uname", "nvidia-smi", "ldconfig", "rocminfo", "lscpu",
-    "hipcc", "hipconfig", "pip", "gcc", "g++", "c++", "cc", "clang", "clang++", "strip", "patchelf",
+    "git", "which", "where", "uname", "nvidia-smi", "ldconfig", "rocminfo", "lscpu",
+    "hipconfig", "pip", "strip", "patchelf",
     "echo", "cp", "mv", "rm", "mkdir", "ls", "cat", "ln", "find", "pkg-config", "llvm-config",
-    "nproc", "sysctl", "xcrun", "tar", "wget", "curl", "unzip", "sw_vers", "ninja-version", "date",
-    "readelf", "ldd", "chmod", "touch", "clang-format", "pybind11-stubgen", "stubgen", "protoc",
+    "nproc", "sysctl", "xcrun", "sw_vers", "ninja-version", "date",
+    "readelf", "ldd", "uv", "chmod", "touch", "clang-format",
+    "pybind11-stubgen", "stubgen", "protoc",
 })  # fmt: skip
+
+#: Compilers: what they link stands on their command line.
+_COMPILERS = frozenset({"nvcc", "hipcc", "gcc", "g++", "c++", "cc", "clang", "clang++"})
+
+#: Programs that build something even where their output is read.
+_BUILDERS = frozenset({"make", "gmake", "ninja", "meson", "bazel", "bazelisk", "cargo", "scons"})
 
 #: Calls that read what a program prints; what they start makes no part of a wheel.
 _READING = frozenset({
@@ -84,7 +92,13 @@ def _asks(words: list[str]) -> bool:
 
 
 def _other(command: "Command", program: str, words: list[str]) -> Iterator[Finding]:
-    if command.function in _READING or program in _HARMLESS or not words:
+    if not words or program in _HARMLESS:
+        return
+    reads = command.function in _READING or command.function.endswith("(read)")
+    if reads and program not in _BUILDERS:
+        return
+    if program in _COMPILERS:
+        yield from _compiler(command, program, words)
         return
     if program.startswith("python") or program == HOLE:
         script = next((word for word in words[1:] if word.endswith(".py")), "")
@@ -96,6 +110,23 @@ def _other(command: "Command", program: str, words: list[str]) -> Iterator[Findi
         yield _opaque(command, f"runs {script or 'Python'}")
         return
     yield _opaque(command, f"starts {program}")
+
+
+def _compiler(command: "Command", program: str, words: list[str]) -> Iterator[Finding]:
+    """Yield what a compiler call that the script itself makes links."""
+    if "-shared" not in words:
+        return
+    named = torch_names.torch_library(words)
+    if not named and any(HOLE in word for word in words):
+        yield _opaque(command, f"links with {program} and arguments that cannot be told")
+        return
+    yield Finding(
+        shows="linked" if named else "free",
+        file=command.file,
+        line=command.line,
+        sentence=f"{program} links {named or 'no library of torch'}",
+        guards=command.guards,
+    )
 
 
 def _opaque(command: "Command", what: str) -> Finding:

@@ -241,6 +241,9 @@ def _torch_extension(built: Built, guards: Guards) -> Finding:
     if isinstance(sources, Items) and not sources.entries and not sources.open:
         why = f"{kind} gets no source file that is in this tree"
         return _unknown(built.file, built.line, why, guards)
+    if "absent" in origins(sources) and not any(HOLE not in text for text in texts(sources)):
+        why = f"the sources of {kind} lie in a git submodule that is absent"
+        return _unknown(built.file, built.line, why, guards)
     stable = torch_names.stable([*flags, *macros])
     if stable:
         return Finding(

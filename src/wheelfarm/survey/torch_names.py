@@ -16,9 +16,14 @@ _FLAG = re.compile(
 )
 
 #: Macros that bind a build to torch's stable ABI alone.
-_STABLE = re.compile(r"\b(?:TORCH_TARGET_VERSION|TORCH_STABLE_ONLY)\b")
+_STABLE = re.compile(r"(?:\b|[-/]D)(?:TORCH_TARGET_VERSION|TORCH_STABLE_ONLY)\b")
 
 _ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI")
+
+
+def might_be_library(text: str) -> bool:
+    """Return quickly whether a text can name one of torch's libraries at all."""
+    return "torch" in text or "c10" in text or "caffe2" in text
 
 
 def library(name: str) -> bool:

@@ -24,7 +24,8 @@ class Guard:
 
     ``plain`` says whether it holds in a plain build on a farm's Linux machine (torch and the CUDA
     toolkit installed, FORCE_CUDA and an arch list set, no GPU): None where that cannot be told.
-    ``taken`` is the branch: the test is ``text``, and its truth must be ``taken``.
+    ``taken`` is the branch: the test is ``text``, and its truth must be ``taken``. ``settings``
+    are what the test hangs on, where that is known.
     """
 
     text: str
@@ -32,6 +33,12 @@ class Guard:
     line: int
     plain: bool | None
     taken: bool = True
+    settings: tuple[str, ...] = ()
+
+    @property
+    def opposite(self) -> tuple[str, str, int, bool]:
+        """What identifies the other branch of the same test."""
+        return (self.text, self.file, self.line, not self.taken)
 
     def __str__(self) -> str:
         return self.text if self.taken else f"not ({self.text})"
@@ -139,6 +146,18 @@ class Module:
 
     file: str
     scope: Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """What an import names in a module of the tree, before the module is followed.
+
+    Helper packages import far more than a build uses; only what is used is followed.
+    """
+
+    path: str
+    dotted: str
+    name: str
 
 
 @dataclass(eq=False, slots=True)
@@ -294,6 +313,13 @@ def origins(value: Value, depth: int = 4) -> frozenset[str]:  # noqa: PLR0911 - 
             return union(origins(item, depth - 1) for item in value.entries.values())
         case _:
             return frozenset()
+
+
+def settings(value: Value, depth: int = 3) -> frozenset[str]:
+    """Return the settings on which a value or its alternatives hang."""
+    if isinstance(value, Choice) and depth:
+        return union(settings(option, depth - 1) for _, option in value.options)
+    return causes(value)
 
 
 def union(sets: Iterable[frozenset[str]]) -> frozenset[str]:

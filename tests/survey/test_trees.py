@@ -1,0 +1,25 @@
+"""Every idiom by which a tree links torch, every decoy, every build system, as small trees."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.survey.backend_cases import CASES as BACKENDS
+from tests.survey.cmake_cases import PLAIN_CASES, SCIKIT_CASES, SETUP_CASES
+from tests.survey.setup_cases import CONDITIONS, DECOYS, IDIOMS, UNKNOWNS
+from tests.survey.tree_case import TreeCase, check
+
+
+@pytest.mark.parametrize("case", [*IDIOMS, *DECOYS, *UNKNOWNS, *CONDITIONS], ids=lambda c: c.name)
+def test_setup_tree(case: TreeCase, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@pytest.mark.parametrize("case", [*SCIKIT_CASES, *SETUP_CASES, *PLAIN_CASES], ids=lambda c: c.name)
+def test_cmake_tree(case: TreeCase, tmp_path: Path) -> None:
+    check(case, tmp_path)
+
+
+@pytest.mark.parametrize("case", BACKENDS, ids=lambda c: c.name)
+def test_backend_tree(case: TreeCase, tmp_path: Path) -> None:
+    check(case, tmp_path)

@@ -1,13 +1,15 @@
 """Which cells the store's wheels already serve. Names are read once, and matched as clients do."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+from packaging.version import Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.grid.model import GridCell, Point
 from wheelfarm.model.axis import CxxAbi, TorchAxis
-from wheelfarm.model.cell import cell_name
+from wheelfarm.model.cell import CellId, cell_name
 from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.wheel_name import Label, WheelName
@@ -34,7 +36,7 @@ class StoreView:
         self._wheels: dict[str, list[StoredWheel]] = defaultdict(list)
         for wheel in wheels:
             self._wheels[cell_name(wheel.name.distribution)].append(wheel)
-        self._known: dict[tuple[str, str], list[_Known]] = {}
+        self._known: dict[str, dict[Version, list[_Known]]] = {}
 
     def has(self, package: str) -> bool:
         """Return whether the store has any wheel of a package."""
@@ -47,7 +49,7 @@ class StoreView:
         package does not depend on torch's version. History under other tags counts too.
         """
         identifier = cell.identifier
-        known = self._of(identifier.package, identifier.version.public)
+        known = self._of(identifier)
         usable = [
             wheel
             for wheel in known
@@ -74,23 +76,25 @@ class StoreView:
         identifier = cell.identifier
         highest = [
             wheel.name.build_number[0]
-            for wheel in self._of(identifier.package, identifier.version.public)
+            for wheel in self._of(identifier)
             if identifier.platform in wheel.platforms
             and wheel.label.accelerator == identifier.accelerator
             and (_same_name(wheel, cell) or any(_serves(wheel, cell, at) for at in cell.serves))
         ]
         return max(highest) + 1 if highest else 0
 
-    def _of(self, package: str, version: str) -> list[_Known]:
-        key = (package, version)
-        if key not in self._known:
-            found = (_read(wheel) for wheel in self._wheels.get(package, ()))
-            self._known[key] = [
-                item for item in found if item is not None and item.name.version.public == version
-            ]
-            # Of wheels that differ in their build tag alone, clients take the highest.
-            self._known[key].sort(key=lambda item: item.name.build_number, reverse=True)
-        return self._known[key]
+    def _of(self, identifier: CellId) -> Sequence[_Known]:
+        """Return the wheels of a cell's package and version; 1.0 and 1.0.0 are one version."""
+        by_version = self._known.get(identifier.package)
+        if by_version is None:
+            by_version = self._known[identifier.package] = defaultdict(list)
+            for wheel in self._wheels.get(identifier.package, ()):
+                if (known := _read(wheel)) is not None:
+                    by_version[Version(wheel.name.version.public)].append(known)
+            for wheels in by_version.values():
+                # Of wheels that differ in their build tag alone, clients take the highest.
+                wheels.sort(key=lambda item: item.name.build_number, reverse=True)
+        return by_version.get(identifier.version, ())
 
 
 def _read(wheel: StoredWheel) -> _Known | None:

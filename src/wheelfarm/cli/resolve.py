@@ -85,8 +85,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return _available(arguments, session)
     profiles = [session.answer(host, name) for name, host in found.items()]
     if not all(profile.resolution.answer.ok for profile in profiles):
-        _print_no(arguments, profiles)
-        return _no(profiles)
+        return print_refusals(arguments, profiles)
     _write_or_print(arguments, session, profiles)
     if arguments.install:
         _install(arguments, profiles)
@@ -144,19 +143,22 @@ def _no(profiles: "Sequence[Profile]") -> int:
     return CouldNotLookError.exit_code if unknown else NegativeVerdictError.exit_code
 
 
-def _print_no(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> None:
+def print_refusals(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> int:
+    """Print why there is no answer, and return the exit status that says so."""
     from wheelfarm.resolve import explain
 
+    explained = getattr(arguments, "explain", False)
     if arguments.json:
-        _print_json(arguments, profiles)
-        return
+        _print_json(profiles, explained=explained)
+        return _no(profiles)
     for profile in profiles:
         if profile.name:
             print(f"{profile.name}:")
         for line in explain.report(profile.resolution):
             print(clean(line))
-        if arguments.explain:
+        if explained:
             _print_decisions(profile.resolution)
+    return _no(profiles)
 
 
 def _write_or_print(
@@ -170,7 +172,7 @@ def _write_or_print(
             wanted = format_of(arguments.output)
     if wanted in {None, "table"} or arguments.output is not None:
         if arguments.json:
-            _print_json(arguments, profiles)
+            _print_json(profiles, explained=arguments.explain)
         elif not (arguments.output is None and arguments.install and arguments.quiet):
             for profile in profiles:
                 _print_table(profile)
@@ -219,11 +221,11 @@ def _lock(
         print(f"wrote {output.parent / name}", file=sys.stderr)
 
 
-def _print_json(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> None:
+def _print_json(profiles: "Sequence[Profile]", *, explained: bool) -> None:
     from wheelfarm.resolve.document import RESOLVE_SCHEMA, to_dict
 
     documents = {
-        profile.name: to_dict(profile.resolution, explain=arguments.explain) for profile in profiles
+        profile.name: to_dict(profile.resolution, explain=explained) for profile in profiles
     }
     if set(documents) == {""}:
         print_json(RESOLVE_SCHEMA, documents[""])

@@ -20,6 +20,8 @@ VERBS: dict[str, str] = {
     "index": "write the static site of a store's wheels, check a live one, take another in",
     "host": "show the facts of this machine and environment that wheels are chosen by",
     "resolve": "choose the exact wheels for this machine, with reasons",
+    "bundle": "write an air-gapped folder: index, wheels and locks for one or more hosts",
+    "doctor": "tell which compiled packages can load here, and what mends the others",
     "toolkit": "find CUDA in wheels or a system, and make it usable for any build",
 }
 

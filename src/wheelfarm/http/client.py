@@ -29,6 +29,7 @@ from wheelfarm.http.errors import (
     UnreachableError,
     redacted,
 )
+from wheelfarm.http.local import copy, is_local, local_headers, local_path, read
 
 T = TypeVar("T")
 
@@ -93,6 +94,11 @@ class Client:
         where the server cannot be read after all attempts, TooLargeError for more than ``limit``
         bytes, OfflineError where we are offline and the page is not in the cache.
         """
+        if is_local(url):
+            path = local_path(url)
+            return Response(
+                url=url, status=200, headers=local_headers(path), body=read(path, limit)
+            )
         cached = None if self.cache is None else self.cache.get(url, accept)
         if self.offline:
             if cached is None:
@@ -125,6 +131,8 @@ class Client:
         What has come is kept beside ``path`` when the connection breaks, and gone on with in the
         next attempt or run. Raises HashMismatchError where it is not ``sha256``.
         """
+        if is_local(url):
+            return copy(local_path(url), path, sha256, limit)
         if self.offline:
             raise OfflineError(url)
         part = Part.open(url, path)

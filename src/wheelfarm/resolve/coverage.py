@@ -40,9 +40,9 @@ def uncovered(candidate: Candidate, gpu: Arch, driver: Minor | None) -> str:
     modules = [module for module in candidate.entry.modules or () if module.sass or module.ptx]
     toolkit = toolkit_of(candidate)
     bare = [module for module in modules if not module_covers(module, gpu, toolkit, driver)]
-    required = [module for module in bare if not _NAMES_ARCH.search(module.path)]
+    required = [module for module in bare if not names_arch(module.path)]
     if modules and (required or len(bare) == len(modules)):
-        return _lacks((required or bare)[0], gpu, toolkit, driver)
+        return lacks((required or bare)[0], gpu, toolkit, driver)
     return ""
 
 
@@ -55,7 +55,13 @@ def module_covers(module: Module, gpu: Arch, toolkit: Minor | None, driver: Mino
     return driver is None or toolkit is None or translates_ptx(driver, toolkit)
 
 
-def _lacks(module: Module, gpu: Arch, toolkit: Minor | None, driver: Minor | None) -> str:
+def names_arch(path: str) -> bool:
+    """Return whether a module's name says that it is one of several, picked by GPU."""
+    return _NAMES_ARCH.search(path) is not None
+
+
+def lacks(module: Module, gpu: Arch, toolkit: Minor | None, driver: Minor | None) -> str:
+    """Return the sentence that says what a module has instead of code for a GPU."""
     has = " ".join([*map(str, module.sass), *(f"{arch}+PTX" for arch in module.ptx)])
     why = f"{module.path} has no code for GPU {gpu} (it has {has})"
     if any(arch.ptx_runs_on(gpu) for arch in module.ptx):
@@ -70,5 +76,5 @@ def by_ptx(candidate: Candidate, target: Target) -> bool:
         and not any(arch.sass_runs_on(gpu) for arch in module.sass)
         for gpu in target.host.capabilities
         for module in candidate.entry.modules or ()
-        if not _NAMES_ARCH.search(module.path)
+        if not names_arch(module.path)
     )

@@ -4,12 +4,12 @@ A failure names its aspect, so that a report can tell the one change that would 
 pure: facts in, sentence out.
 """
 
-import re
 from collections.abc import Callable, Iterator
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+from wheelfarm.facts.libraries import is_driver_library, nvidia_library
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.resolve import tags
 from wheelfarm.resolve.backends import BACKENDS
@@ -17,33 +17,6 @@ from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
 from wheelfarm.resolve.coverage import built_for, is_pure, toolkit_of, uncovered
 from wheelfarm.resolve.drivers import runs_machine_code
 from wheelfarm.resolve.torch_rules import abi_serves, torch_allowed, torch_serves
-
-#: Sonames (without version) of the CUDA libraries that torch's own requirements bring.
-_TORCH_BRINGS = frozenset(
-    {
-        "libcublas",
-        "libcublasLt",
-        "libcudart",
-        "libcudnn",
-        "libcufft",
-        "libcufftw",
-        "libcufile",
-        "libcupti",
-        "libcurand",
-        "libcusolver",
-        "libcusolverMg",
-        "libcusparse",
-        "libcusparseLt",
-        "libnccl",
-        "libnvJitLink",
-        "libnvrtc",
-        "libnvrtc-builtins",
-        "libnvToolsExt",
-        "libnvshmem_host",
-        "libcuda",
-    }
-)
-_SONAME = re.compile(r"(lib[A-Za-z0-9_-]+?)(?:\.so)?(?:\.(\d+))?(?:\.[\d.]+)?", re.ASCII)
 
 Rule = Callable[[Candidate, Wanted, Target], "Failure | None"]
 
@@ -174,12 +147,11 @@ def _earlier_minor(
 
 
 def _torch_has(soname: str, accelerator: Accelerator) -> bool:
-    match = _SONAME.fullmatch(soname)
-    if match is None or match[1] not in _TORCH_BRINGS:
-        return False
-    if match[1] in {"libcudart", "libcublas", "libcublasLt", "libnvrtc", "libnvJitLink"}:
-        return match[2] is None or int(match[2]) == accelerator.major
-    return True
+    """Return whether torch itself brings a CUDA library, and of its own major."""
+    library = nvidia_library(soname)
+    if library is None:
+        return is_driver_library(soname)
+    return library.preloaded and accelerator.major in library.majors
 
 
 def driver_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:

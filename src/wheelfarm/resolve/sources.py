@@ -6,6 +6,7 @@ pages, and pages to the address that the user configured; nothing more.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urljoin
 
@@ -122,9 +123,12 @@ def open_index(address: str, client: Client) -> Index:
 
     Raises BadInputError where the address is none, UnreachableError where nothing answers.
     """
-    if not address.startswith(("http://", "https://")):
-        message = f"{address!r} is no index address"
-        raise BadInputError(message, hint="give one that begins with https:// or http://")
+    if not address.startswith(("http://", "https://", "file://")):
+        folder = Path(address)
+        if not folder.is_dir():
+            message = f"{address!r} is no index address and no folder"
+            raise BadInputError(message, hint="give https://..., or the folder of a bundle")
+        address = folder.resolve().as_uri()
     root = address if address.endswith("/") else f"{address}/"
     site = urljoin(root, "..") if root.endswith("/simple/") else root
     url = urljoin(site, "manifest/index.json")

@@ -43,8 +43,10 @@ class Costs:
     def __init__(self, measured: Mapping[str, Mapping[int, Measured]] | None = None) -> None:
         self._measured = {key: dict(values) for key, values in (measured or {}).items()}
 
-    def __len__(self) -> int:
-        return len(self._measured)
+    @property
+    def measured(self) -> dict[str, dict[int, Measured]]:
+        """What is measured, by unit key and number of architectures."""
+        return {key: dict(values) for key, values in self._measured.items()}
 
     def estimate(self, unit: Unit) -> float:
         """Return the seconds that a unit is expected to take."""

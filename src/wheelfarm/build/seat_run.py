@@ -15,6 +15,7 @@ from wheelfarm.build.seat_files import remove
 _KILLED = (b"Killed", b"(Kill signal)", b"signal 9", b"out of memory allocating", b"std::bad_alloc")
 _SIGKILL = 9
 _EXIT_OF_SIGKILL = 128 + _SIGKILL
+_EXIT_OF_SILENCE = 255
 #: Counters of ccache's statistics log that mean that a call was not cacheable.
 _UNCACHEABLE = frozenset(
     "autoconf_test bad_compiler_arguments bad_input_file bad_output_file called_for_link "
@@ -44,7 +45,10 @@ class Finished:
         """Whether the kernel killed the compiler (or a part of it), as it does for memory."""
         if self.status == 0:
             return False
-        return self.status == _EXIT_OF_SIGKILL or any(sign in self.err for sign in _KILLED)
+        # ccache says nothing, and 255, of a compiler that a signal ended.
+        silent = self.status == _EXIT_OF_SILENCE and not self.err.strip()
+        signs = any(sign in self.err for sign in _KILLED)
+        return silent or signs or self.status == _EXIT_OF_SIGKILL
 
 
 def run_program(words: list[str], environment: dict[str, str], own: str) -> Finished:

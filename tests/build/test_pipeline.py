@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -207,6 +208,34 @@ def test_a_torch_that_pip_cannot_find(tmp_path: Path, monkeypatch: pytest.Monkey
     )
     with pytest.raises(BuildError):
         make_environment(spec, Workspace.of(tmp_path), log=tmp_path / "log")
+
+
+ASKS_THE_GPU = """
+import os, subprocess, torch
+from setuptools import Extension, setup
+count = torch.cuda.device_count()
+if not torch.cuda.is_available() or count == 0:
+    raise RuntimeError("No GPUs found")
+command = [os.environ["CUDACXX"], "-Xcompiler", "-fPIC", "-c", "src/kernel.cu", "-o", "kernel.o"]
+for index in range(count):
+    number = "%d%d" % torch.cuda.get_device_capability(index)
+    command += ["-gencode", f"arch=compute_{number},code=sm_{number}"]
+subprocess.run(command, check=True)
+extension = Extension(
+    "tiny_cuda", ["src/module.c"], extra_objects=["kernel.o"], language="c++",
+    library_dirs=[os.environ["CUDA_HOME"] + "/lib64"], libraries=["cudart"],
+)
+setup(name="tiny-cuda", version="1.0", ext_modules=[extension])
+"""
+
+
+def test_a_build_that_asks_the_gpu_gets_the_arch_list(
+    environment: Environment, project: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(TINY / "src", project / "src")
+    built = build_project(project, tmp_path, ASKS_THE_GPU, archs=ArchList.parse("8.0;9.0"))
+    (binary,) = read_wheel(built.wheel).binaries
+    assert {str(code.arch) for code in binary.device_code} == {"8.0", "9.0"}
 
 
 SLOW = """

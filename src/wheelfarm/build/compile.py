@@ -20,6 +20,8 @@ logger = logging.getLogger(__name__)
 #: Variables of the caller that a build may see; everything else is the machine's own business and
 #: would make two machines' wheels differ.
 _PASSED_ON = ("TERM", "TMPDIR", "SSL_CERT_FILE", "SYSTEMROOT", "CCACHE_DIR")
+#: The folder that every Python of a build starts with.
+_INJECTED = Path(__file__).with_name("injected")
 _ERROR = re.compile(r"(?:error|Error|fatal|FAILED|undefined reference|No such file)\b[: ]")
 _SHOWN_ERRORS = 12
 
@@ -102,7 +104,7 @@ def compile_environment(spec: CompileSpec) -> dict[str, str]:
         "LC_ALL": "C.UTF-8",
         "PYTHONHASHSEED": "0",
         "PYTHONNOUSERSITE": "1",
-        "PYTHONPATH": os.pathsep.join(map(str, spec.python_path)),
+        "PYTHONPATH": os.pathsep.join(map(str, (_INJECTED, *spec.python_path))),
         "SOURCE_DATE_EPOCH": str(spec.source_date_epoch),
         **({} if cuda_home is None else {"CUDAToolkit_ROOT": str(cuda_home)}),
         "TORCH_CUDA_ARCH_LIST": str(spec.archs),

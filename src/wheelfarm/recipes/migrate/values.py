@@ -13,6 +13,9 @@ _ECHO = re.compile(
     re.ASCII,
 )
 
+#: Text that the shell takes as it is, without quotes.
+_HARMLESS = re.compile(r"[\w.,:/=+@% -]*", re.ASCII)
+
 #: Installer names of CUDA parts -> extras of PyPI's cuda-toolkit.
 _COMPONENTS = {
     "cublas": "cublas",
@@ -86,7 +89,13 @@ def variables_of(script: str) -> dict[str, str] | None:
         match = _ECHO.fullmatch(text)
         if match is None:
             return None
-        found[match["name"]] = match["value"]
+        value = match["value"]
+        if not match["quote"]:
+            # Without quotes the shell joins words by one blank, and much else has a meaning.
+            value = " ".join(value.split())
+            if not _HARMLESS.fullmatch(value):
+                return None
+        found[match["name"]] = value
     return found
 
 

@@ -8,7 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.survey.cmake_cases import SCIKIT, SCIKIT_CASES
-from tests.survey.setup_cases import CONDITIONS, DECOYS, IDIOMS
+from tests.survey.condition_cases import CONDITIONS
+from tests.survey.decoy_cases import DECOYS
+from tests.survey.idiom_cases import IDIOMS
 from wheelfarm.survey import SURVEY_VERDICTS, SurveyResult, survey_tree
 from wheelfarm.survey.cmake_lexer import statements
 

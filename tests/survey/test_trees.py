@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.survey.backend_cases import CASES as BACKENDS
-from tests.survey.cmake_cases import PLAIN_CASES, SCIKIT_CASES, SETUP_CASES
-from tests.survey.setup_cases import CONDITIONS, DECOYS, IDIOMS, UNKNOWNS
+from tests.survey.cmake_cases import SCIKIT_CASES
+from tests.survey.cmake_command_cases import PLAIN_CASES, SETUP_CASES
+from tests.survey.condition_cases import CONDITIONS
+from tests.survey.decoy_cases import DECOYS, UNKNOWNS
+from tests.survey.idiom_cases import IDIOMS
+from tests.survey.other_build_cases import OTHER_BUILDS
 from tests.survey.tree_case import TreeCase, check
 
 
@@ -20,6 +24,6 @@ def test_cmake_tree(case: TreeCase, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
-@pytest.mark.parametrize("case", BACKENDS, ids=lambda c: c.name)
+@pytest.mark.parametrize("case", [*BACKENDS, *OTHER_BUILDS], ids=lambda c: c.name)
 def test_backend_tree(case: TreeCase, tmp_path: Path) -> None:
     check(case, tmp_path)

@@ -1,11 +1,11 @@
 """Calls of the Python reader: functions and classes of the tree, and what setup scripts call."""
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfarm.survey import containers, externals, objects
 from wheelfarm.survey.extensions import SETUP_FUNCTIONS, factory_of, is_extension
+from wheelfarm.survey.specials import SPECIAL
 from wheelfarm.survey.values import (
     Assumed,
     Bound,
@@ -15,7 +15,6 @@ from wheelfarm.survey.values import (
     Instance,
     Items,
     Klass,
-    PathValue,
     Scope,
     Table,
     Unknown,
@@ -28,9 +27,7 @@ from wheelfarm.survey.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from wheelfarm.survey.engine import Engine, Frame
+    from wheelfarm.survey.engine import Engine, Frame, Site
 
 #: Positional parameters of setuptools' and torch's extension classes.
 _POSITIONAL = ("name", "sources", "include_dirs", "define_macros", "undef_macros", "library_dirs",
@@ -57,20 +54,10 @@ _TRANSPARENT = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Site:
-    """One call: its evaluated arguments, its line, and the frame that makes it."""
-
-    arguments: list[Value]
-    keywords: dict[str, Value]
-    line: int
-    frame: "Frame"
-
-
 def call(engine: "Engine", node: ast.Call, frame: "Frame") -> Value:
     """Follow one call and return what it gives."""
     callee = engine.value(node.func, frame)
-    site = Site(
+    site = engine.site(
         arguments=_positional(engine, node, frame),
         keywords=_keywords(engine, node, frame),
         line=node.lineno,
@@ -114,7 +101,7 @@ def _keywords(engine: "Engine", node: ast.Call, frame: "Frame") -> dict[str, Val
 
 
 def _call_one(  # noqa: PLR0911 - one line per kind of callee
-    engine: "Engine", callee: Value, site: Site
+    engine: "Engine", callee: Value, site: "Site"
 ) -> Value:
     match callee:
         case Assumed():
@@ -213,7 +200,7 @@ def _bind_parameters(
         scope.names[parameters.kwarg.arg] = spare
 
 
-def construct(engine: "Engine", klass: Klass, site: Site) -> Value:
+def construct(engine: "Engine", klass: Klass, site: "Site") -> Value:
     """Return a new object of a class of the tree; its ``__init__`` is followed."""
     made: Built | Instance
     factory = factory_of(klass)
@@ -237,7 +224,7 @@ def _fill(built: Built, arguments: list[Value], keywords: dict[str, Value]) -> N
     built.keywords |= keywords
 
 
-def _call_foreign_method(engine: "Engine", bound: Bound, site: Site) -> Value:
+def _call_foreign_method(engine: "Engine", bound: Bound, site: "Site") -> Value:
     """Follow a method that a foreign base class owns, such as ``super().__init__``."""
     receiver = bound.receiver
     if isinstance(receiver, Built) and bound.name == "__init__":
@@ -251,10 +238,10 @@ def _call_foreign_method(engine: "Engine", bound: Bound, site: Site) -> Value:
     return Unknown(union([origins(receiver), *(origins(each) for each in site.arguments)]))
 
 
-def _call_external(engine: "Engine", name: str, site: Site) -> Value:  # noqa: PLR0911 - one return per kind
+def _call_external(engine: "Engine", name: str, site: "Site") -> Value:  # noqa: PLR0911 - one return per kind
     if name.endswith(".with_options"):
         return External(name.removesuffix(".with_options"))
-    special = _SPECIAL.get(name)
+    special = SPECIAL.get(name)
     if special is not None:
         return special(engine, site)
     if name in SETUP_FUNCTIONS:
@@ -282,7 +269,7 @@ def _call_external(engine: "Engine", name: str, site: Site) -> Value:  # noqa: P
     return externals.foreign_result(name, [*site.arguments, *site.keywords.values()])
 
 
-def _build_extension(engine: "Engine", name: str, site: Site) -> Value:
+def _build_extension(engine: "Engine", name: str, site: "Site") -> Value:
     if name.endswith(".__init__") and site.arguments and isinstance(site.arguments[0], Built):
         _fill(site.arguments[0], site.arguments[1:], site.keywords)
         return None
@@ -290,140 +277,3 @@ def _build_extension(engine: "Engine", name: str, site: Site) -> Value:
     _fill(built, site.arguments, site.keywords)
     engine.built.append(built)
     return built
-
-
-def _super(site: Site) -> Value:
-    """Return an object whose members are those of the bases of the running method's class."""
-    function = site.frame.function
-    owner = function.owner if function is not None else None
-    if owner is None:
-        return Unknown()
-    receiver = (
-        next(iter(site.frame.scope.names.values()), None)
-        if not site.arguments
-        else site.arguments[-1]
-    )
-    proxy = Klass(owner.name, owner.bases, Scope(), owner.file, owner.line)
-    if isinstance(receiver, Built):
-        return _BuiltProxy(receiver, proxy)
-    made = Instance(proxy)
-    if isinstance(receiver, Instance):
-        made.attributes = receiver.attributes
-    return made
-
-
-def _BuiltProxy(receiver: Built, proxy: Klass) -> Built:  # noqa: N802 - reads as a type
-    return Built(
-        receiver.factory, receiver.keywords, receiver.file, receiver.line, receiver.guards, proxy
-    )
-
-
-def _getattr(engine: "Engine", site: Site) -> Value:
-    name = strip(site.arguments[1]) if len(site.arguments) > 1 else None
-    if isinstance(name, str):
-        return objects.member(engine, site.arguments[0], name, site.frame)
-    return Unknown()
-
-
-def _load_by_location(site: Site) -> Value:
-    location = site.arguments[1] if len(site.arguments) > 1 else site.keywords.get("location")
-    told = strip(location)
-    text = told.text if isinstance(told, PathValue) else told
-    return Unknown(frozenset({"spec"}), text if isinstance(text, str) else "")
-
-
-def _module_from(engine: "Engine", site: Site) -> Value:
-    spec = site.arguments[0] if site.arguments else None
-    if isinstance(spec, Unknown) and spec.text:
-        relative = engine.paths.relative(spec.text)
-        found = engine.load(relative, name=relative) if relative else None
-        return found if found is not None else Unknown()
-    return Unknown()
-
-
-def _import_module(engine: "Engine", site: Site) -> Value:
-    name = strip(site.arguments[0]) if site.arguments else None
-    if not isinstance(name, str) or not name:
-        return Unknown()
-    package = strip(site.arguments[1]) if len(site.arguments) > 1 else None
-    if name.startswith(".") and isinstance(package, str):
-        name = f"{package}{name}"
-    level = len(name) - len(name.lstrip("."))
-    return engine.module_of(name.lstrip("."), level=level, file=site.frame.file)
-
-
-def _run_text(engine: "Engine", site: Site) -> Value:
-    """Follow ``exec(text, names)``."""
-    text = strip(site.arguments[0]) if site.arguments else None
-    if not isinstance(text, str):
-        return None
-    body = engine.parse(text, site.frame.file)
-    target = strip(site.arguments[1]) if len(site.arguments) > 1 else None
-    scope = Scope() if isinstance(target, Table) else site.frame.scope
-    if body is not None:
-        with engine.deeper():
-            engine.block(body, type(site.frame)(scope, site.frame.file, len(engine.guards)))
-    if isinstance(target, Table):
-        target.entries |= scope.names
-    return None
-
-
-def _run_path(engine: "Engine", site: Site) -> Value:
-    told = strip(site.arguments[0]) if site.arguments else None
-    text = told.text if isinstance(told, PathValue) else told
-    relative = engine.paths.relative(text) if isinstance(text, str) else None
-    module = engine.load(relative, name="<run_path>") if relative else None
-    return Table(dict(module.scope.names)) if module is not None else Table(open=True)
-
-
-def _open(engine: "Engine", site: Site) -> Value:
-    return engine.paths.text(strip(site.arguments[0])) if site.arguments else Unknown()
-
-
-def _first_argument(site: Site) -> Value:
-    return site.arguments[0] if site.arguments else Unknown()
-
-
-def _names(site: Site) -> Value:
-    scope = site.frame.scope
-    while scope.parent is not None:
-        scope = scope.parent
-    return Table(scope.names)
-
-
-def _runtime_load(engine: "Engine", site: Site) -> Value:
-    engine.loads.append((site.frame.file, site.line, "compiles at run time with torch's load()"))
-    return Unknown()
-
-
-def _search_path(engine: "Engine", site: Site) -> Value:
-    """Follow ``sys.path.insert`` and ``append``: more folders whose modules can be imported."""
-    told = strip(site.arguments[-1]) if site.arguments else None
-    text = told.text if isinstance(told, PathValue) else told
-    relative = engine.paths.relative(text) if isinstance(text, str) else None
-    if relative is not None and relative not in engine.search:
-        engine.search.insert(0, relative)
-    return None
-
-
-_SPECIAL: "dict[str, Callable[[Engine, Site], Value]]" = {
-    "sys.path.insert": _search_path,
-    "sys.path.append": _search_path,
-    "builtins.super": lambda _engine, site: _super(site),
-    "builtins.getattr": _getattr,
-    "builtins.open": _open,
-    "io.open": _open,
-    "codecs.open": _open,
-    "builtins.exec": _run_text,
-    "builtins.compile": lambda _engine, site: _first_argument(site),
-    "builtins.globals": lambda _engine, site: _names(site),
-    "builtins.locals": lambda _engine, site: _names(site),
-    "builtins.vars": lambda _engine, site: _names(site),
-    "builtins.__import__": _import_module,
-    "importlib.import_module": _import_module,
-    "importlib.util.spec_from_file_location": lambda _engine, site: _load_by_location(site),
-    "importlib.util.module_from_spec": _module_from,
-    "runpy.run_path": _run_path,
-    "torch.utils.cpp_extension.load": _runtime_load,
-    "torch.utils.cpp_extension.load_inline": _runtime_load,
-}

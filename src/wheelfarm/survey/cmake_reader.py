@@ -165,7 +165,8 @@ class Project(Known):
         return ""
 
     def _command(self, statement: Statement) -> None:
-        from wheelfarm.survey.cmake_commands import COMMANDS, library_like  # noqa: PLC0415 - mutual
+        from wheelfarm.survey.cmake_commands import COMMANDS  # noqa: PLC0415 - mutual
+        from wheelfarm.survey.cmake_targets import library_like  # noqa: PLC0415 - mutual
 
         defined = self.functions.get(statement.name)
         if defined is not None:

@@ -6,6 +6,7 @@ thing that is not as it should be. A second run keeps every finished step.
 
 import contextlib
 import http.server
+import io
 import json
 import os
 import shutil
@@ -13,14 +14,16 @@ import sys
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wheelfarm import files
 from wheelfarm.build.interpreter import inspect_interpreter
-from wheelfarm.run import Completed, run, shown
+from wheelfarm.cli import main
+from wheelfarm.errors import WheelfarmError
+from wheelfarm.run import run, shown
 
 ROOT = Path(__file__).resolve().parents[1]
 DEMO = ROOT / "demo"
@@ -32,7 +35,7 @@ TORCH = "2.14"
 TOOLKIT_ONLY = ("nvidia_cuda_nvcc", "nvidia_nvvm", "nvidia_cuda_crt", "nvidia_cuda_cccl")
 
 
-def main() -> int:
+def demonstrate() -> int:
     """Run the demonstration; 0 where all of it holds."""
     started = time.monotonic()
     cell = prepare_farm()
@@ -91,14 +94,15 @@ def refuse_altered(wheel: Path, cell: str) -> None:
             if info.filename.endswith(".dist-info/METADATA"):
                 data = data.replace(b"\nVersion: 0.1.4+cu130torch2.14\n", b"\nVersion: 0.1.4\n")
             new.writestr(info, data)
-    done = wheelfarm("verify", str(altered), "--cell", cell, check=False)
-    if done.returncode != 1:
-        fail(f"verify exits {done.returncode} for the altered wheel, expected 1")
+    wheelfarm("verify", str(altered), "--cell", cell, expected=1)
 
 
 def publish(wheel: Path) -> None:
     """Publish the wheel and its report, and write the static site."""
     say("publish to a store, write the index")
+    # A store never takes other bytes under a published name: the demonstration's begins empty.
+    files.remove(FARM / "store")
+    files.remove(SITE)
     wheelfarm("publish", str(wheel), "--farm", str(FARM))
     wheelfarm("index", "build", "--farm", str(FARM), "--out", str(SITE))
 
@@ -137,7 +141,8 @@ def use(python: Path, address: str) -> None:
     if before != after:
         fail(f"the install changed torch from {before} to {after}")
     code = "import diso, diso._C; print('imported', diso.__file__)"
-    print(run([python, "-I", "-c", code], cwd=DEMO).stdout, end="")
+    print(f"$ python -c {code!r}")
+    print(f"  {run([python, '-I', '-c', code], cwd=DEMO).stdout.strip()}")
     print(f"  torch is still {after}")
 
 
@@ -166,27 +171,33 @@ def served(folder: Path) -> Iterator[str]:
             thread.join()
 
 
-def wheelfarm(*words: str, check: bool = True) -> Completed:
-    """Run one verb, show what was typed and what it printed."""
+def wheelfarm(*words: str, expected: int = 0) -> None:
+    """Run one verb as it would be typed; its exit status must be ``expected``."""
     print(f"$ wheelfarm {shown(words)}", flush=True)
     started = time.monotonic()
-    done = run([sys.executable, "-m", "wheelfarm", *words], check=False)
-    for text in (done.stderr, done.stdout):
-        if text:
-            print("\n".join(f"  {line}" for line in text.rstrip().splitlines()))
+    status = exit_status(words)
     print(f"  ({time.monotonic() - started:.1f} s)", flush=True)
-    if check and not done.ok:
-        fail(f"wheelfarm {words[0]} exits {done.returncode}")
-    return done
+    if status != expected:
+        fail(f"wheelfarm {words[0]} exits {status}, expected {expected}")
 
 
 def wheelfarm_json(*words: str) -> dict[str, Any]:
     """Run one verb with ``--json`` and return its document."""
-    done = run([sys.executable, "-m", "wheelfarm", *words, "--json"], check=False)
-    if not done.ok:
-        fail(f"wheelfarm {shown(words)} exits {done.returncode}\n{done.stderr}")
-    document: dict[str, Any] = json.loads(done.stdout)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        status = exit_status([*words, "--json"])
+    if status != 0:
+        fail(f"wheelfarm {shown(words)} exits {status}")
+    document: dict[str, Any] = json.loads(out.getvalue())
     return document
+
+
+def exit_status(words: Sequence[str]) -> int:
+    """Run one verb in this process and return what the command line would exit with."""
+    try:
+        return main(words)
+    except WheelfarmError as error:
+        print(f"wheelfarm: {error}", file=sys.stderr)
+        return error.exit_code
 
 
 def say(text: str) -> None:
@@ -200,4 +211,4 @@ def fail(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(demonstrate())

@@ -64,9 +64,16 @@ def _verb_module(verb: str) -> ModuleType:
     return importlib.import_module(f"wheelfarm.cli.{module_of(verb)}")
 
 
-def _build_parser(verb: str | None) -> argparse.ArgumentParser:
-    parser = _Parser(prog="wheelfarm", description=__doc__.splitlines()[0] if verb else None)
-    parser.description = "Build, prove, publish and resolve the CUDA wheels of Python extensions."
+def whole_parser() -> argparse.ArgumentParser:
+    """Return the parser with every verb's options, for completion and for tests."""
+    return _build_parser(None, whole=True)
+
+
+def _build_parser(verb: str | None, *, whole: bool = False) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="wheelfarm",
+        description="Build, prove, publish and resolve the CUDA wheels of Python extensions.",
+    )
     parser.add_argument("--version", action="version", version=f"wheelfarm {__version__}")
     parser.set_defaults(verb=None, json=False, verbose=0, quiet=0)
     _add_common(parser)
@@ -76,7 +83,7 @@ def _build_parser(verb: str | None) -> argparse.ArgumentParser:
             continue
         sub = subparsers.add_parser(name, help=summary, description=summary)
         sub.set_defaults(verb=name)
-        if name == verb:
+        if whole or name == verb:
             _verb_module(name).configure(sub)
         _add_common(sub)
     return parser

@@ -23,6 +23,7 @@ VERBS: dict[str, str] = {
     "bundle": "write an air-gapped folder: index, wheels and locks for one or more hosts",
     "doctor": "tell which compiled packages can load here, and what mends the others",
     "toolkit": "find CUDA in wheels or a system, and make it usable for any build",
+    "completion": "print the completion script of a shell",
 }
 
 #: Verbs whose module has another name, as the verb's own is taken or not a good one.

@@ -57,3 +57,19 @@ def test_a_foreign_document_is_bad_input(wheel: Path) -> None:
     with pytest.raises(FaultsError) as caught:
         facts_from_dict(document)
     assert len(caught.value.faults) == 2
+
+
+@pytest.mark.parametrize(
+    ("symbol", "abi"),
+    [
+        ("_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm", 1),
+        ("_ZNSs6appendEPKcm", 0),
+        ("_ZdlPvm", None),
+    ],
+)
+def test_the_abi_flag_is_read_without_torch(symbol: str, abi: int | None, tmp_path: Path) -> None:
+    """A package of the axis abi_flag links no torch, and yet was compiled with its flag."""
+    module = library(tmp_path / "m.so", takes=[symbol], flags=["-lstdc++"])
+    facts = read_wheel(make_wheel(tmp_path, NAME, {"demo/_C.so": module}))
+    assert facts.linkage.torch == "none"
+    assert facts.linkage.cxx_abi == abi

@@ -416,6 +416,9 @@ FAILING: dict[str, Make] = {
     ),
     "python-abi": lambda folder, _: report_of(wheel_of(folder, python_module(folder), name=ABI3)),
     "free-threaded": _locked,
+    "exemptions": lambda folder, _: report_of(
+        make_wheel(folder, NAME), Expected(allowed_needed=("libx.so",))
+    ),
 }
 
 

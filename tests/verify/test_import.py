@@ -11,7 +11,8 @@ from tests.wheels import INIT, make_wheel
 from wheelfarm.facts.wheel import read_wheel
 from wheelfarm.model.cell import CellId
 from wheelfarm.verify.gate import verify_wheel
-from wheelfarm.verify.import_check import ImportRequest, check_import
+from wheelfarm.verify.import_check import check_import
+from wheelfarm.verify.import_child import ImportRequest
 from wheelfarm.verify.report import Check, Knob
 from wheelfarm.verify.subject import Expected, Subject
 

@@ -13,6 +13,8 @@ VERBS: dict[str, str] = {
     "build": "build one cell of a farm, or an author's project, and pass it through the gate",
     "cache": "prove the compiler cache of this machine, or hold all caches in a budget",
     "verify": "prove what a wheel says of itself, and whether it may be published",
+    "repair": "mend what can be mended of a wheel without lying, and judge the result",
+    "diff": "show what differs between two wheels, and whether their binaries are the same",
     "publish": "put wheels with a passing report into the store",
     "yank": "keep wheels for full pins alone, with a reason",
     "unyank": "take a yank back",

@@ -9,7 +9,7 @@ from wheelfarm.facts.fatbin import toolkit_of
 from wheelfarm.facts.libraries import is_driver_library, nvidia_library
 from wheelfarm.facts.model import BinaryFacts, Evidence, Linkage
 from wheelfarm.facts.python_symbols import python_use
-from wheelfarm.facts.torch_symbols import is_torch_symbol, torch_use
+from wheelfarm.facts.torch_symbols import cxx_abi_of, is_torch_symbol, torch_use
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.versions import Minor
 
@@ -88,8 +88,23 @@ def _cxx_abi(binaries: Iterable[BinaryFacts], evidence: list[Evidence]) -> CxxAb
         if use is not None and use.cxx_abi is not None:
             proof = Evidence(fact="cxx_abi", path=binary.path, detail=use.cxx_abi_symbol)
             found.setdefault(use.cxx_abi, proof)
+    if not found:
+        found = _standard_abi(binaries)
     evidence += found.values()
     return next(iter(found)) if len(found) == 1 else None
+
+
+def _standard_abi(binaries: Iterable[BinaryFacts]) -> dict[CxxAbi, Evidence]:
+    """Return what symbols of libstdc++ show of the ABI flag, where none of torch's does.
+
+    A package that links no torch may still have been compiled with torch's flag. Only the first
+    binary that shows anything counts: libraries of other makers may use the other ABI inside.
+    """
+    for binary in binaries:
+        abi, symbol = cxx_abi_of(binary.undefined)
+        if abi is not None:
+            return {abi: Evidence(fact="cxx_abi", path=binary.path, detail=symbol)}
+    return {}
 
 
 def _cuda_major(binaries: Iterable[BinaryFacts], evidence: list[Evidence]) -> int | None:

@@ -17,7 +17,10 @@ from wheelfarm.verify.archive_checks import (
     check_zip,
 )
 from wheelfarm.verify.binary_checks import check_binaries, check_compiled_code
-from wheelfarm.verify.import_check import ImportRequest, check_import
+from wheelfarm.verify.exemptions import check_exemptions
+from wheelfarm.verify.gpu_check import check_gpu
+from wheelfarm.verify.import_check import check_import
+from wheelfarm.verify.import_child import ImportRequest
 from wheelfarm.verify.library_checks import (
     check_driver,
     check_grafted,
@@ -57,6 +60,7 @@ CHECKS: dict[str, Callable[[Subject], Check | None]] = {
     "architectures": check_architectures,
     "python-abi": check_python_abi,
     "free-threaded": check_free_threaded,
+    "exemptions": check_exemptions,
 }
 
 
@@ -69,6 +73,8 @@ def verify_wheel(
     driver_stub: Path | None = None,
     packages: Path | None = None,
     strict: bool = False,
+    gpu: bool = False,
+    smoke_test: Path | None = None,
     facts: WheelFacts | None = None,
 ) -> Report:
     """Read a wheel, hold it against its cell and expectations, and return the report.
@@ -76,9 +82,10 @@ def verify_wheel(
     ``environment`` is the Python of an environment with the cell's torch, into whose child process
     the wheel is imported; ``driver_stub`` the folder of a stub libcuda for machines without a
     driver; ``packages`` a folder with what the wheel requires. ``strict`` turns warnings into
-    failures. ``facts`` saves reading the wheel again.
-    Raises BadInputError where there is no such file, CouldNotLookError where the environment is not
-    the cell's.
+    failures. With ``gpu`` the recipe's ``smoke_test`` is run on this machine's GPU. ``facts`` saves
+    reading the wheel again.
+    Raises BadInputError where there is no such file. An environment that is not the cell's is a
+    check that could not look.
     """
     read = read_wheel(path) if facts is None else facts
     subject = Subject(facts=read, cell=cell, expected=expected)
@@ -92,6 +99,8 @@ def verify_wheel(
         not_asked.append(("import", imported))
     else:
         checks.append(imported)
+    if gpu:
+        checks.append(check_gpu(subject, request, smoke_test))
     if strict:
         checks = [replace(c, status="fail") if c.status == "warn" else c for c in checks]
     return Report(

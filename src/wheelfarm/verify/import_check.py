@@ -1,65 +1,35 @@
-"""Check that the wheel can be imported: bare and after torch, each in a fresh child process.
+"""Check that the wheel can be imported: bare and after torch, each in a fresh child process."""
 
-The wheel is unpacked into a folder of its own, beside which links stand for torch and NVIDIA's
-wheels, so that search paths relative to the file lead where they would after an installation.
-"""
-
-import json
-import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
 
-from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm.errors import CouldNotLookError
 from wheelfarm.facts.model import BinaryFacts
-from wheelfarm.files import unpack
-from wheelfarm.model.python import PythonTag
-from wheelfarm.model.versions import Minor
-from wheelfarm.run import run, signal_name
+from wheelfarm.verify.import_child import (
+    Environment,
+    ImportRequest,
+    describe,
+    lay_out,
+    mismatches,
+    run_probe,
+)
 from wheelfarm.verify.report import Check, Status
-from wheelfarm.verify.subject import Expected, Subject, cut
+from wheelfarm.verify.subject import Expected, Subject, cut, matches
 
-#: No import takes longer (seconds); torch alone takes two to ten on a slow disk.
-TIME_LIMIT = 300.0
-_PROBE = Path(__file__).with_name("import_probe.py")
 _NO_FACADE = {"test", "tests", "docs", "examples", "benchmarks", "scripts", "nvidia"}
 _MODULE = re.compile(r"(?P<stem>[^/]+?)(?:\.(?:cpython-|cp|abi3)[\w.-]*)?\.(?:so|pyd)$")
-_DEVICE_ERRORS = re.compile(
+#: What CUDA, torch and extensions say where there is no GPU or no driver.
+DEVICE_ERRORS = re.compile(
     r"no CUDA-capable device|Found no NVIDIA driver|no CUDA GPUs are available|no NVIDIA GPU"
     r"|CUDA driver version is insufficient|cudaErrorNoDevice|CUDA_ERROR_NO_DEVICE"
     r"|CUDA_ERROR_NOT_INITIALIZED|CUDA initialization|0 active drivers",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImportRequest:
-    """Where to import the wheel: an environment's Python, and a stub driver's folder.
-
-    ``packages`` is a folder with what the wheel requires beside the environment.
-    """
-
-    wheel: Path
-    environment: Path | None = None
-    driver_stub: Path | None = None
-    packages: Path | None = None
-    time_limit: float = TIME_LIMIT
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Environment:
-    python: PythonTag
-    site: Path
-    torch: Version | None
-    cuda: Minor | None
-    torch_folder: Path | None
-    driver: bool
 
 
 @dataclass(slots=True)
@@ -104,10 +74,10 @@ def check_import(subject: Subject, request: ImportRequest, *, sound: bool) -> Ch
 
 def _looked(subject: Subject, request: ImportRequest) -> Check:
     try:
-        environment = _describe(request)
+        environment = describe(request)
     except CouldNotLookError as error:
         return _answer("could-not-look", error.what)
-    mismatch = next(_mismatches(subject, environment), "")
+    mismatch = next(mismatches(subject, environment), "")
     if mismatch:
         return _answer("could-not-look", f"the environment is not the cell's: {mismatch}")
     if _needs_driver(subject) and not environment.driver and request.driver_stub is None:
@@ -124,68 +94,6 @@ def _answer(status: Status, summary: str) -> Check:
 def _needs_driver(subject: Subject) -> bool:
     declared = subject.expected is not None and subject.expected.needs_driver
     return declared or subject.facts.linkage.needs_driver
-
-
-def _describe(request: ImportRequest) -> _Environment:
-    with tempfile.TemporaryDirectory(prefix="wheelfarm-") as folder:
-        answer = Path(folder) / "answer"
-        events = _child(request, {"describe": True, "answer": str(answer)}, answer, stub=None)
-    found = next((event for event in events if event["event"] == "environment"), None)
-    if found is None:
-        message = f"{request.environment} could not say what it is: {events[-1]['message']}"
-        raise CouldNotLookError(message)
-    text = f"{found['python']}{'t' if found['free_threaded'] else ''}"
-    folder_text = found["torch_folder"]
-    return _Environment(
-        python=PythonTag.of_version(text),
-        site=Path(str(found["site"])),
-        torch=_version(found["torch"]),
-        cuda=_minor(found["cuda"]),
-        torch_folder=None if folder_text is None else Path(str(folder_text)),
-        driver=bool(found["driver"]),
-    )
-
-
-def _version(value: object) -> Version | None:
-    try:
-        return Version(str(value)) if value is not None else None
-    except InvalidVersion:
-        return None
-
-
-def _minor(value: object) -> Minor | None:
-    try:
-        return Minor.of(Version(str(value))) if value is not None else None
-    except InvalidVersion:
-        return None
-
-
-def _mismatches(subject: Subject, environment: _Environment) -> Iterator[str]:
-    name, cell = subject.facts.name, subject.cell
-    if name is None:
-        yield "the wheel's name says no Python"
-        return
-    try:
-        tag = name.python
-    except BadInputError as error:
-        yield error.what
-        return
-    if not tag.serves(environment.python):
-        yield f"its Python is {environment.python}, the wheel is for {tag}"
-    if name.platform is not None and name.platform.system == "windows" and os.name != "nt":
-        yield "the wheel is for Windows"
-    if cell is None:
-        return
-    linked = subject.facts.linkage.torch != "none"
-    if environment.torch is None:
-        if linked:
-            yield "it has no torch"
-        return
-    if Minor.of(environment.torch) != cell.torch:
-        yield f"its torch is {environment.torch}, the cell's is {cell.torch}"
-    wanted = cell.accelerator.version
-    if cell.accelerator.kind == "cuda" and wanted is not None and environment.cuda != wanted:
-        yield f"its torch is built for CUDA {environment.cuda}, the cell is for {wanted}"
 
 
 def facades(subject: Subject) -> tuple[str, ...]:
@@ -209,8 +117,17 @@ def _project(subject: Subject) -> str:
 def compiled_modules(subject: Subject) -> tuple[str, ...]:
     """Return the dotted names of the wheel's compiled modules that may be imported directly."""
     expected = subject.expected or Expected()
-    names = (_dotted(binary) for binary in subject.binaries)
-    return tuple(name for name in names if name and name not in expected.no_direct_import)
+    return tuple(
+        name
+        for binary in subject.binaries
+        if (name := _dotted(binary)) and not _is_excluded(name, binary.path, expected)
+    )
+
+
+def _is_excluded(name: str, path: str, expected: Expected) -> bool:
+    """Return whether a recipe's patterns name a module, by its dotted name, path or file name."""
+    ways = (name, path, path.rpartition("/")[2])
+    return any(matches(way, expected.no_direct_import) for way in ways)
 
 
 def _dotted(binary: BinaryFacts) -> str:
@@ -224,17 +141,17 @@ def _dotted(binary: BinaryFacts) -> str:
     return ".".join(filter(None, (*folder.split("/"), match["stem"])))
 
 
-def _imported(subject: Subject, request: ImportRequest, environment: _Environment) -> Check:
+def _imported(subject: Subject, request: ImportRequest, environment: Environment) -> Check:
     expected = subject.expected or Expected()
     names = dict.fromkeys((*facades(subject), *expected.extra_imports, *compiled_modules(subject)))
-    targets = tuple(name for name in names if name not in expected.no_direct_import)
+    targets = tuple(name for name in names if not matches(name, expected.no_direct_import))
     if not targets:
         return _answer("could-not-look", "there is no module to import; name one in the recipe")
     findings = _Findings()
     stub = request.driver_stub if _needs_driver(subject) and not environment.driver else None
     with tempfile.TemporaryDirectory(prefix="wheelfarm-") as folder:
         site = Path(folder) / "site"
-        _lay_out(request.wheel, site, environment, subject)
+        lay_out(request.wheel, site, environment, subject)
         runs = _Runs(subject=subject, request=request, site=site, stub=stub, findings=findings)
         bare = {target: runs.bare(target) for target in targets}
         if environment.torch is None:
@@ -243,36 +160,6 @@ def _imported(subject: Subject, request: ImportRequest, environment: _Environmen
             runs.judge(bare, runs.after_torch(targets, expected.expect_ops))
     how = " with a stub driver" if stub is not None else ""
     return findings.check(f"imports {', '.join(targets[:4])}{how}")
-
-
-def _lay_out(wheel: Path, site: Path, environment: _Environment, subject: Subject) -> None:
-    site.mkdir()
-    unpack(wheel, site)
-    for data in site.glob("*.data"):
-        for part in ("purelib", "platlib"):
-            for entry in (data / part).glob("*"):
-                target = site / entry.name
-                if not target.exists():
-                    entry.rename(target)
-    if os.name == "nt":
-        return
-    torch = environment.torch_folder
-    places = {"torch": torch, "nvidia": environment.site / "nvidia"}
-    for name in _neighbours(subject):
-        places.setdefault(name, environment.site / name)
-    for name, place in places.items():
-        if place is not None and place.is_dir() and not (site / name).exists():
-            (site / name).symlink_to(place)
-
-
-def _neighbours(subject: Subject) -> Iterator[str]:
-    """Yield the folders of other packages to which search paths lead."""
-    for binary in subject.binaries:
-        depth = binary.path.count("/")
-        for path in (*binary.rpath, *binary.runpath):
-            parts = path.split("/")[1:]
-            if parts[:depth] == [".."] * depth and len(parts) > depth and parts[depth] != "..":
-                yield parts[depth]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -305,7 +192,7 @@ class _Runs:
             "ops": ops,
             "answer": str(answer),
         }
-        events = _child(self.request, asked, answer, stub=self.stub)
+        events = run_probe(self.request, asked, answer, stub=self.stub)
         steps = (*(("torch",) if torch else ()), *targets, *ops)
         found = dict.fromkeys(steps, "was not reached")
         for event in events:
@@ -334,7 +221,7 @@ class _Runs:
         expected = self.subject.expected or Expected()
         missing = _missing_module(problem)
         roots = {member.name.split("/")[0] for member in self.subject.facts.members}
-        if _DEVICE_ERRORS.search(problem):
+        if DEVICE_ERRORS.search(problem):
             if expected.forgive_device_errors:
                 reason = expected.reason("forgive_device_errors")
                 self.findings.warnings.append(
@@ -353,48 +240,3 @@ class _Runs:
 def _missing_module(problem: str) -> str:
     match = re.match(r"ModuleNotFoundError: No module named '([\w.]+)'", problem)
     return "" if match is None else match[1]
-
-
-def _child(
-    request: ImportRequest, asked: Mapping[str, Any], answer: Path, *, stub: Path | None
-) -> list[dict[str, Any]]:
-    """Run the probe; return its events, with a crash or time-out as the last one."""
-    done = run(
-        [str(request.environment), "-I", "-B", str(_PROBE), json.dumps(asked)],
-        env=_variables(stub),
-        timeout=request.time_limit,
-        check=False,
-        cwd=answer.parent,
-    )
-    lines = answer.read_text(encoding="utf-8").splitlines() if answer.exists() else []
-    events: list[dict[str, Any]] = [json.loads(line) for line in lines]
-    last = events[-1] if events else {"event": "start", "target": ""}
-    if last["event"] == "start" or not done.ok:
-        message = _last_words((done.stderr, done.stdout))
-        code = done.returncode
-        kind = f"killed by {signal_name(-code)}" if code < 0 else f"exit status {code}"
-        events.append(
-            {"event": "crash", "target": last["target"], "kind": kind, "message": message}
-        )
-    return events
-
-
-def _last_words(streams: Iterable[str]) -> str:
-    for stream in streams:
-        lines = stream.strip().splitlines()
-        if lines:
-            return " | ".join(lines[-3:])[:600]
-    return "it said nothing"
-
-
-def _variables(stub: Path | None) -> dict[str, str]:
-    """Return the child's environment: nothing of ours that could help or hinder an import."""
-    dropped = {"LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_HOME", "CUDA_PATH"}
-    variables = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in dropped and not name.startswith("PYTHON")
-    }
-    if stub is not None:
-        variables["LD_LIBRARY_PATH"] = str(stub)
-    return variables

@@ -1,9 +1,9 @@
 """Run alone in a fresh process of the wheel's environment: import modules, note what happened.
 
 Takes one JSON argument: ``site`` (the unpacked wheel), ``packages`` (what it requires), ``torch``
-(import it first), ``targets``, ``ops``, ``answer`` (the file to which one JSON line per event
-goes). It uses the standard library alone, since the environment is not ours, and says "start"
-before each step, so that a crash can be laid at its door.
+(import it first), ``targets``, ``ops``, ``script`` (a file to run), ``answer`` (the file to which
+one JSON line per event goes). It uses the standard library alone, since the environment is not
+ours, and says "start" before each step, so that a crash can be laid at its door.
 """
 
 import contextlib
@@ -13,6 +13,7 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import sys
 import sysconfig
 import time
@@ -40,6 +41,9 @@ def main() -> None:
             attempt(note, target, lambda target=target: importlib.import_module(target))
         for operator in request["ops"]:
             attempt(note, operator, lambda operator=operator: find_operator(operator))
+        script = request.get("script")
+        if script:
+            attempt(note, script, lambda: run_script(script))
         note("end", "")
 
 
@@ -53,6 +57,15 @@ def attempt(note: "object", target: str, step: "object") -> None:
         note("error", target, kind=type(error).__name__, message=str(error)[:4000])  # type: ignore[operator]
         return
     note("ok", target, seconds=round(time.monotonic() - began, 2))  # type: ignore[operator]
+
+
+def run_script(path: str) -> None:
+    """Run a script; leaving with status 0 is as good as reaching its end."""
+    try:
+        runpy.run_path(path, run_name="__main__")
+    except SystemExit as end:
+        if end.code not in {None, 0}:
+            raise
 
 
 def find_operator(name: str) -> None:

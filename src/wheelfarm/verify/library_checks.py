@@ -169,6 +169,11 @@ def check_search_paths(subject: Subject) -> Check:
     )
 
 
+def is_relative(path: str) -> bool:
+    """Return whether a search path is relative to the file that has it."""
+    return _ORIGIN.match(path) is not None
+
+
 def _search_path(path: str, binary: BinaryFacts, folders: set[str]) -> tuple[str, bool]:
     match = _ORIGIN.match(path)
     if match is None:

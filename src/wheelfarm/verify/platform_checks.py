@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 
+from wheelfarm.errors import CouldNotLookError
 from wheelfarm.facts.linkage import version_numbers
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.versions import Minor
@@ -45,7 +46,11 @@ class Manylinux:
 @functools.cache
 def policies() -> tuple[Manylinux, ...]:
     """Return the manylinux policies, the lowest glibc first."""
-    file = resources.files("auditwheel.policy") / "manylinux-policy.json"
+    try:
+        file = resources.files("auditwheel.policy") / "manylinux-policy.json"
+    except ModuleNotFoundError as error:
+        message = "auditwheel, whose table says what a platform tag promises, is not installed"
+        raise CouldNotLookError(message, hint="pip install wheelfarm[farm]") from error
     found = []
     for entry in json.loads(file.read_text(encoding="utf-8")):
         parts = entry["name"].split("_")

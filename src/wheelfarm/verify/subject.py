@@ -7,11 +7,13 @@ from typing import Literal
 
 from packaging.version import Version
 
+from wheelfarm.errors import BadInputError
 from wheelfarm.facts.model import BinaryFacts, Evidence, WheelFacts
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.axis import CxxAbi, TorchAxis
-from wheelfarm.model.cell import CellId
+from wheelfarm.model.cell import CellId, cell_name
 from wheelfarm.model.versions import Minor
+from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.verify.report import Check, Knob
 
 #: How the farm writes torch into a wheel's requirements.
@@ -91,6 +93,21 @@ class Subject:
     def evidence(self, *facts: str) -> tuple[Evidence, ...]:
         """Return the evidence of derived facts."""
         return tuple(entry for entry in self.facts.linkage.evidence if entry.fact in facts)
+
+
+def cell_of(file_name: str) -> CellId:
+    """Return the cell that a wheel's file name says it is of.
+
+    Raises BadInputError where the name lacks a part: the accelerator, torch or platform.
+    """
+    name = WheelName.parse(file_name)
+    accelerator, torch, platform = name.label.accelerator, name.label.torch, name.platform
+    if accelerator is None or torch is None or platform is None:
+        message = f"{file_name} does not say of which cell it is"
+        raise BadInputError(message, hint="name the cell with --cell")
+    public = Version(name.version.public)
+    package = cell_name(name.distribution)
+    return CellId(package, public, accelerator, torch, name.python, platform)
 
 
 def shown(entries: Iterable[Evidence]) -> tuple[str, ...]:

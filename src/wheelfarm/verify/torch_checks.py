@@ -86,11 +86,8 @@ def check_cxx_abi(subject: Subject) -> Check | None:
         for claim in sorted(claims)
         for abi in sorted(shown_abis - {claim})
     ]
-    warnings = []
-    if claims and not proof:
-        warnings.append(f"claims C++ ABI {min(claims)}, which no symbol shows")
-    fine = f"uses C++ ABI {linkage.cxx_abi}"
-    return judged("cxx-abi", fails=fails, warnings=warnings, fine=fine, evidence=shown(proof))
+    fine = f"uses C++ ABI {linkage.cxx_abi}" if proof else "no symbol depends on the C++ ABI"
+    return judged("cxx-abi", fails=fails, fine=fine, evidence=shown(proof))
 
 
 _NEW = "__cxx11"

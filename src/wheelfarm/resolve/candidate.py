@@ -74,7 +74,8 @@ class Target:
 
     ``torch`` is None where the environment has none and none is to be chosen; then only wheels
     that do not depend on torch can serve. ``prereleases`` is whether they were asked for;
-    ``preferred`` holds the SHA-256 of wheels of a lock, which win where they serve.
+    ``preferred`` holds the SHA-256 of wheels of a lock, which win where they serve; with
+    ``exact`` a wheel of an earlier minor of the accelerator's major does not serve.
     """
 
     host: Host
@@ -82,6 +83,7 @@ class Target:
     accelerator: Accelerator | None
     prereleases: bool = False
     preferred: frozenset[str] = frozenset()
+    exact: bool = False
 
     def __str__(self) -> str:
         torch = "no torch" if self.torch is None else f"torch {self.torch.public}"

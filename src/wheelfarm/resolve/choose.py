@@ -66,6 +66,10 @@ class Answer:
         return not self.misses
 
 
+#: What is wanted in the end, dependencies included, and the wheel of each.
+_Solution = tuple[dict[str, Wanted], dict[str, Candidate]]
+
+
 @dataclass
 class _Search:
     target: Target
@@ -75,11 +79,11 @@ class _Search:
 
     def solve(
         self, wanted: Mapping[str, Wanted], chosen: Mapping[str, Candidate]
-    ) -> dict[str, Candidate] | None:
+    ) -> "_Solution | None":
         """Give each wanted package its best wheel whose own requirements can be met too."""
         open_names = sorted(set(wanted) - set(chosen))
         if not open_names:
-            return dict(chosen)
+            return dict(wanted), dict(chosen)
         name = open_names[0]
         for candidate in self.accepted(wanted[name]):
             self.steps += 1
@@ -189,11 +193,9 @@ def choose(wanted: Iterable[Wanted], target: Target, pages: Pages) -> Answer:
         for each in asked.values():
             search.accepted(each)
         return Answer(target=target, misses=_misses(search, asked))
-    final = asked
-    for name, candidate in sorted(found.items()):
-        final = search._with_requirements(final, candidate, name)  # noqa: SLF001 - one module
+    final, chosen = found
     choices = tuple(
-        _choice(final[name], candidate, target, pages) for name, candidate in sorted(found.items())
+        _choice(final[name], candidate, target, pages) for name, candidate in sorted(chosen.items())
     )
     return Answer(target=target, choices=choices)
 

@@ -157,14 +157,17 @@ class _Run:
             ]
             notes = (_fallback_note(self.host),)
         refused = [each for each in decided if not each.accepted]
-        for option in suitable:
-            answer = self.answer(option.torch, option.accelerator)
+        for option, exact in [(each, True) for each in suitable] + [
+            (each, False) for each in suitable
+        ]:
+            answer = self.answer(option.torch, option.accelerator, exact=exact)
             if answer.ok:
                 pin = self.pin(option, facts, self.family(answer))
                 said = f"{option} is chosen: the newest that serves all packages and this machine"
                 return self.resolution(answer, pin, notes or (said,))
-            missed = ", ".join(miss.wanted.name for miss in answer.misses)
-            refused.append(Decision(option, f"no wheel of {missed}"))
+            if not exact:
+                missed = ", ".join(miss.wanted.name for miss in answer.misses)
+                refused.append(Decision(option, f"no wheel of {missed}"))
         answer = self.nearest(suitable)
         return self.resolution(answer, None, notes, tuple(refused))
 
@@ -186,9 +189,11 @@ class _Run:
         answers = [self.answer(each.torch, each.accelerator) for each in suitable]
         return min(answers, key=lambda each: len(each.misses))
 
-    def answer(self, torch: Version | None, accelerator: Accelerator | None) -> Answer:
+    def answer(
+        self, torch: Version | None, accelerator: Accelerator | None, *, exact: bool = False
+    ) -> Answer:
         """Return the choice for one torch; metadata of plain indexes is read as it is needed."""
-        target = self.target(torch, accelerator)
+        target = replace(self.target(torch, accelerator), exact=exact)
         answer = choose(self.asked.packages, target, self.pages)
         for _ in range(_ROUNDS):
             if not self.pages.learn(choice.candidate for choice in answer.choices):

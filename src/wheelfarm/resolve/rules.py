@@ -125,7 +125,7 @@ def accelerator_serves(candidate: Candidate, wanted: Wanted, target: Target) -> 
     if line.minor is None or line == ours:
         return None
     backend = next((each for each in BACKENDS.values() if each.kind == ours.kind), None)
-    if backend is None or not backend.minor_compatible:
+    if target.exact or backend is None or not backend.minor_compatible:
         return Failure(aspect="accelerator", reason=f"is for {line}, not {ours}", change=change)
     return _earlier_minor(candidate, line, ours, change)
 

@@ -7,12 +7,15 @@ import shlex
 import shutil
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from wheelfarm import guard
 from wheelfarm.errors import BuildError, CouldNotLookError
 
 logger = logging.getLogger(__name__)
@@ -85,6 +88,44 @@ def find_program(name: str, *, hint: str = "", path: str | None = None) -> Path:
     return Path(found)
 
 
+def guard_children() -> None:
+    """Let no program that this process starts from now on outlive it, even where it is killed.
+
+    A small process beside this one keeps the list of what runs and ends it when this one is gone.
+    """
+    _Guard.wanted = True
+
+
+class _Guard:
+    """The process that outlives this one; started with the first program."""
+
+    wanted = False
+    _lock = threading.Lock()
+    _process: "subprocess.Popen[str] | None" = None
+    _owner = 0
+
+    @classmethod
+    def tell(cls, word: str, session: int) -> None:
+        if not cls.wanted:
+            return
+        with cls._lock:
+            if cls._process is None or cls._owner != os.getpid():
+                cls._process = subprocess.Popen(
+                    [sys.executable, "-I", "-S", guard.__file__],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    text=True,
+                    start_new_session=True,
+                )
+                cls._owner = os.getpid()
+            stream = cls._process.stdin
+            if stream is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    stream.write(f"{word}{session}\n")
+                    stream.flush()
+
+
 def run(
     argv: Sequence[str | os.PathLike[str]],
     *,
@@ -100,7 +141,7 @@ def run(
 
     ``env`` replaces the environment. With ``log`` both streams go to that file, appended behind the
     command line, and ``stdout`` holds what this run wrote there. The program leads a process group
-    of its own; on a time-out (seconds) or any exception the whole group is killed, so that no
+    of its own; on a time-out (seconds) or any exception its whole session is killed, so that no
     compiler outlives its build. Raises ProgramFailedError on a non-zero status unless ``check`` is
     false, ProgramNotFoundError where there is no such program.
     """
@@ -178,6 +219,7 @@ def _wait(
     process: "subprocess.Popen[str]", stdin: str | None, timeout: float | None
 ) -> tuple[str, str, int]:
     try:
+        _Guard.tell("+", process.pid)
         out, err = process.communicate(stdin, timeout=timeout)
     except subprocess.TimeoutExpired:
         _kill_group(process)
@@ -187,10 +229,13 @@ def _wait(
         _kill_group(process)
         process.wait()
         raise
+    finally:
+        _Guard.tell("-", process.pid)
     return out or "", err or "", process.returncode
 
 
 def _kill_group(process: "subprocess.Popen[str]") -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+    guard.kill_session(process.pid)
     process.kill()

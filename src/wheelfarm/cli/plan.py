@@ -57,7 +57,9 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.github_matrix:
         _print_matrices(plan)
     elif arguments.json:
-        _print_json(plan, source, explain=arguments.explain)
+        from wheelfarm.engines.farm_files import recipe_digest
+
+        _print_json(plan, source, recipe_digest(farm), explain=arguments.explain)
     else:
         _print_tables(plan, source, explain=arguments.explain)
     return 0
@@ -87,7 +89,7 @@ def _request(arguments: argparse.Namespace) -> "PlanRequest":
     )
 
 
-def _print_json(plan: "Plan", source: str, *, explain: bool) -> None:
+def _print_json(plan: "Plan", source: str, recipes: str, *, explain: bool) -> None:
     from wheelfarm.plan import render
 
     rows = {
@@ -97,7 +99,8 @@ def _print_json(plan: "Plan", source: str, *, explain: bool) -> None:
     }
     if explain:
         rows["decisions"] = render.decision_rows(plan)
-    print_json_rows("wheelfarm.plan/1", {"store": source, **render.summary(plan)}, rows)
+    head = {"store": source, "recipes": recipes, **render.summary(plan)}
+    print_json_rows("wheelfarm.plan/1", head, rows)
 
 
 def _print_matrices(plan: "Plan") -> None:

@@ -68,6 +68,29 @@ def find_farm_cell(farm: Farm, identifier: CellId) -> FarmCell:
     raise BadInputError(message, cause=cause, hint=hint)
 
 
+class CellFinder:
+    """Finds many cells of one farm: the lock and each package's grid are made once."""
+
+    def __init__(self, farm: Farm) -> None:
+        self.farm = farm
+        self._lock = load_lock(farm)
+        self._cells: dict[str, dict[CellId, GridCell]] = {}
+
+    def find(self, identifier: CellId) -> FarmCell:
+        """Return a cell; raises as ``find_farm_cell``."""
+        recipe = self.farm.recipes.get(identifier.package)
+        cell = None if recipe is None else self._of_package(recipe).get(identifier)
+        if recipe is None or cell is None:
+            return find_farm_cell(self.farm, identifier)
+        return farm_cell(self.farm, self._lock, recipe, cell)
+
+    def _of_package(self, recipe: Recipe) -> dict[CellId, GridCell]:
+        if recipe.package not in self._cells:
+            (grid,) = farm_grid(self.farm, self._lock, (recipe,))
+            self._cells[recipe.package] = {cell.identifier: cell for cell in grid.cells}
+        return self._cells[recipe.package]
+
+
 def farm_cell(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> FarmCell:
     """Return what a grid's cell is built from and what is expected of its wheel."""
     return FarmCell(

@@ -1,0 +1,92 @@
+"""The files of a farm that decide what is built: their hash, and a pack that a worker unpacks."""
+
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+from wheelfarm import files
+from wheelfarm.errors import BadInputError
+from wheelfarm.recipes.load import POLICY_FILE, RECIPES_FOLDER, load_farm
+from wheelfarm.recipes.model import Farm, PathSource
+
+#: What Python, editors and build tools leave beside sources; it decides nothing.
+_IGNORED = frozenset((".git", "__pycache__", ".wheelfarm", "build", ".pytest_cache"))
+
+
+def recipe_digest(farm: Farm) -> str:
+    """Return the hash of all that the farm's files say: policy, recipes, patches, lock, facts.
+
+    A plan carries it; jobs are refused where the files beside them have another one.
+    """
+    digest = hashlib.sha256()
+    for name, path in _deciding(farm):
+        content = files.sha256(path)
+        digest.update(f"{name}\0{content}\n".encode())
+    return digest.hexdigest()
+
+
+def require_recipes(farm: Farm, digest: str, what: str) -> None:
+    """Raise BadInputError where a plan was made from other recipes than the farm has now."""
+    if not digest:
+        message = f"{what} does not say which recipes it was made from"
+        raise BadInputError(message, hint="make it again with `wheelfarm plan --json`")
+    found = recipe_digest(farm)
+    if found != digest:
+        message = f"{what} was made from other recipes than {farm.root} has"
+        raise BadInputError(
+            message,
+            cause=f"the plan's hash is {digest[:12]}, the farm's {found[:12]}",
+            hint="make the plan again, or check out the commit that it was made from",
+        )
+
+
+def pack_farm(farm: Farm, target: Path) -> None:
+    """Write a farm's deciding files, and the source folders below the farm, as one archive."""
+    members = dict(_deciding(farm))
+    for recipe in farm.recipes.values():
+        if isinstance(recipe.source, PathSource):
+            members.update(_source_files(farm, recipe.source.path))
+    with files.replacing(target) as temporary, tarfile.open(temporary, "w:gz") as tar:
+        for name, path in sorted(members.items()):
+            data = path.read_bytes()
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            info.mode = 0o755 if path.stat().st_mode & 0o111 else 0o644
+            tar.addfile(info, io.BytesIO(data))
+
+
+def unpack_farm(archive: Path, folder: Path, digest: str) -> Farm:
+    """Unpack a farm into ``folder`` and return it.
+
+    Raises BadInputError where it is not the farm of ``digest``.
+    """
+    if not (folder / POLICY_FILE).is_file():
+        with files.replacing_folder(folder) as temporary:
+            files.unpack(archive, temporary)
+    farm = load_farm(folder)
+    require_recipes(farm, digest, "the job")
+    return farm
+
+
+def _deciding(farm: Farm) -> list[tuple[str, Path]]:
+    root = farm.root
+    paths = [root / POLICY_FILE, farm.lock_path]
+    if farm.policy.upstream:
+        paths.append(root / farm.policy.upstream)
+    paths += _below(root / RECIPES_FOLDER)
+    return [(path.relative_to(root).as_posix(), path) for path in paths if path.is_file()]
+
+
+def _source_files(farm: Farm, source: Path) -> dict[str, Path]:
+    found = [source] if source.is_file() else _below(source)
+    inside = (path for path in found if path.is_relative_to(farm.root))
+    return {path.relative_to(farm.root).as_posix(): path for path in inside}
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not _IGNORED & set(path.relative_to(folder).parts)
+    )

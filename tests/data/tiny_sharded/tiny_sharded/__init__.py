@@ -1,0 +1,5 @@
+"""Count the kernels."""
+
+from tiny_sharded._C import kernels
+
+__all__ = ["kernels"]

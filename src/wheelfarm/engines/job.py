@@ -96,7 +96,7 @@ def run_job(
     except WheelfarmError as error:
         changes = {"error": str(error)}
     except Exception as error:
-        logger.debug("the job failed in a way nobody foresaw", exc_info=True)
+        logger.exception("the job failed in a way nobody foresaw")
         changes = {"error": "".join(traceback.format_exception_only(error)).strip()}
     seconds = round(time.monotonic() - started, 3)
     return replace(base, seconds=seconds, **{**runner.measured(), **changes})
@@ -184,7 +184,9 @@ class _Runner:
         """Bring the shards' plan and archives here from where the shards put them."""
         self._share_plan(sharded, make=False)
         exchange = self.place.exchange
-        for shard in range(1, sharded.shards + 1) if exchange is not None else ():
+        if exchange is None:
+            return
+        for shard in range(1, sharded.shards + 1):
             archive = sharded.archive(shard)
             for path in (record_of(archive), archive):
                 exchange.get(self._name(sharded, path), path)

@@ -10,7 +10,7 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.model.platform import LINUX_X86_64
 from wheelfarm.model.versions import Minor
 from wheelfarm.model.wheel_name import WheelName
-from wheelfarm.plan.jobs import MATRIX_BYTES, batched, planned_cell
+from wheelfarm.plan.jobs import MATRIX_BYTES, PackageWay, batched, planned_cell
 from wheelfarm.plan.make import make_plan
 from wheelfarm.plan.model import Cost, Filters, Plan, PlanRequest, StoredWheel
 from wheelfarm.recipes.model import Defaults, Recipe, Sharding
@@ -246,7 +246,7 @@ def test_a_budget_cuts_by_estimated_cost_and_says_what_it_left() -> None:
 
 def test_a_matrix_stays_below_its_bytes() -> None:
     grid = grid_of(make_recipe("n" * 3000, sharding=Sharding(shards=100)), POLICY, FACTS)
-    cells = [planned_cell(cell, grid.recipe, Cost(fixed=1.0)) for cell in grid.cells]
+    cells = [planned_cell(cell, PackageWay.of(grid.recipe, Defaults(), {})) for cell in grid.cells]
     batches = batched(cells)
     assert [len(batch) for batch in batches] == [1] * 28
     sizes = [
@@ -257,5 +257,5 @@ def test_a_matrix_stays_below_its_bytes() -> None:
 
 def test_batches_are_filled_to_the_last_job() -> None:
     grid = grid_of(make_recipe(sharding=Sharding(shards=63)), POLICY, FACTS)
-    cells = [planned_cell(cell, grid.recipe, Cost(fixed=1.0)) for cell in grid.cells]
+    cells = [planned_cell(cell, PackageWay.of(grid.recipe, Defaults(), {})) for cell in grid.cells]
     assert [len(batch) for batch in batched(cells)] == [4] * 7

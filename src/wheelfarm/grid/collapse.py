@@ -4,7 +4,7 @@ A group of points that one wheel can serve becomes one cell. Which points share 
 from the package's stated axes alone, never from how narrow its build matrix is.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from packaging.version import Version
 
@@ -21,12 +21,9 @@ def collapse(
 ) -> tuple[list[GridCell], list[GridDecision]]:
     """Return the cells that serve all accepted points, and the decision of each point."""
     package = recipe.package
-    groups: dict[Hashable, list[Accepted]] = {}
-    for item in accepted:
-        groups.setdefault(_group(recipe, item), []).append(item)
     cells: list[GridCell] = []
     decisions: list[GridDecision] = []
-    for members in groups.values():
+    for members in _groups(recipe, accepted):
         chosen = _canonical(recipe, members)
         cell = _cell(recipe, package, version, chosen, members)
         cells.append(cell)
@@ -38,6 +35,16 @@ def collapse(
                 reason = f"served by {identifier}"
                 decisions.append(GridDecision(item.point, "served", reason, "served", identifier))
     return cells, decisions
+
+
+def _groups(recipe: Recipe, accepted: list[Accepted]) -> Iterable[list[Accepted]]:
+    if recipe.torch_axis == "linked" and recipe.python_axis == "exact":
+        # Every point has a wheel of its own; a farm has tens of thousands of these.
+        return ([item] for item in accepted)
+    groups: dict[Hashable, list[Accepted]] = {}
+    for item in accepted:
+        groups.setdefault(_group(recipe, item), []).append(item)
+    return groups.values()
 
 
 def _group(recipe: Recipe, item: Accepted) -> Hashable:

@@ -126,19 +126,17 @@ def points_of(
 def _row_points(
     rules: PointRules, row: Row, entry: Combination | None, of_row: Refusal | None
 ) -> "Iterator[Accepted | GridDecision]":
-    release = row.release
-    pythons = [(python, rules.python_refusal(python, entry)) for python in row.pythons]
+    of_pythons = [rules.python_refusal(python, entry) for python in row.pythons]
     for platform in rules.policy.platforms:
         of_platform = of_row or rules.platform_refusal(platform)
         archs, of_archs = (None, None) if of_platform else rules.archs(row, platform)
-        for python, of_python in pythons:
-            point = Point(row.accelerator, release.torch, python, platform)
+        for offer, of_python in zip(row.offers[platform], of_pythons, strict=True):
             # A phantom is said before an architecture: nothing that a maintainer edits helps.
-            refusal = of_platform or of_python or row.phantoms.get((python, platform)) or of_archs
+            refusal = of_platform or of_python or offer.phantom or of_archs
             if refusal is not None:
-                yield GridDecision(point, "refused", refusal.reason, refusal.rule)
+                yield GridDecision(offer.point, "refused", refusal.reason, refusal.rule)
             elif archs is not None:
-                yield Accepted(point, row, archs)
+                yield Accepted(offer.point, row, archs)
 
 
 def _unknown_rows(rules: PointRules, rows: tuple[Row, ...]) -> list[GridDecision]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from packaging.version import Version
 
 from wheelfarm.grid.archs import check_archs, policy_archs
-from wheelfarm.grid.model import Refusal
+from wheelfarm.grid.model import Point, Refusal
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.platform import LINUX_X86_64, PLATFORMS, WINDOWS_AMD64, Platform
@@ -14,6 +14,14 @@ from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, is_release
 from wheelfarm.recipes.model import FarmPolicy
 from wheelfarm.upstream.model import Release, UpstreamFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A point of a row, the same value for every package, and why it is a phantom if it is one."""
+
+    point: Point
+    phantom: Refusal | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +48,8 @@ class Row:
     others: tuple[Release, ...]
     pythons: tuple[PythonTag, ...]
     """Every Python that any release of the minor has anywhere."""
-    phantoms: Mapping[tuple[PythonTag, Platform], Refusal]
-    """Why the release has no wheel for a Python on a platform; it has one for all others."""
+    offers: Mapping[Platform, tuple[Offer, ...]]
+    """What the release has on each platform, in the order of ``pythons``."""
     policy_archs: Mapping[Platform, PolicyArchs]
     """The policy's architectures, where it has any."""
     pinned: bool = False
@@ -53,19 +61,25 @@ class Row:
         if chosen is None:
             return None
         others = tuple(release for release in every if release is not chosen)
-        phantoms = phantoms_of(chosen, others, self.pythons)
-        return replace(self, release=chosen, others=others, phantoms=phantoms, pinned=True)
+        offers = offers_of(chosen, others, self.pythons)
+        return replace(self, release=chosen, others=others, offers=offers, pinned=True)
 
 
-def phantoms_of(
+def offers_of(
     release: Release, others: tuple[Release, ...], pythons: tuple[PythonTag, ...]
-) -> dict[tuple[PythonTag, Platform], Refusal]:
-    """Return why a release has no wheel, for every Python and platform where it has none."""
+) -> dict[Platform, tuple[Offer, ...]]:
+    """Return every point of a release, with the reason where PyTorch has no such wheel."""
     return {
-        (python, platform): Refusal("phantom", _phantom(release, others, python, platform))
+        platform: tuple(
+            Offer(
+                Point(release.accelerator, release.torch, python, platform),
+                None
+                if release.ships(python, platform)
+                else Refusal("phantom", _phantom(release, others, python, platform)),
+            )
+            for python in pythons
+        )
         for platform in PLATFORMS
-        for python in pythons
-        if not release.ships(python, platform)
     }
 
 
@@ -130,7 +144,7 @@ def _row(
         release=newest,
         others=others,
         pythons=pythons,
-        phantoms=phantoms_of(newest, others, pythons),
+        offers=offers_of(newest, others, pythons),
         policy_archs=archs,
     )
 

@@ -1,17 +1,20 @@
 """Cells in, jobs in batches out: shards and links, order, budget, and GitHub's limits."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wheelfarm.grid.model import GridCell
 from wheelfarm.model.cell import CellId, JobId
+from wheelfarm.model.platform import Platform
 from wheelfarm.plan.model import Cost, Job, JobKind, LeftOut, PlannedCell
 from wheelfarm.recipes.model import Defaults, Recipe
 
 #: GitHub's limits of one matrix (docs.github.com, "Usage limits"): jobs, and bytes of an output.
 MATRIX_JOBS = 256
 MATRIX_BYTES = 1 << 20
+#: The bytes of one entry of a matrix beside the cell's and the package's name, at most.
+_ENTRY_BYTES = 192
 #: Of the bytes a matrix may have, room for its frame and for what a workflow adds to each job.
 _FRAME_BYTES = 1 << 12
 
@@ -20,14 +23,32 @@ _LINK_SHARE = 0.1
 _LEAST_MINUTES = 0.5
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackageWay:
+    """How a package's cells become jobs: cost, shards per platform, priority."""
+
+    cost: Cost
+    shards: Mapping[Platform, int]
+    priority: int = 0
+
+    @classmethod
+    def of(cls, recipe: Recipe, defaults: Defaults, measured: Mapping[str, Cost]) -> "PackageWay":
+        """Return a recipe's way."""
+        return cls(
+            cost=cost_of(recipe, defaults, measured),
+            shards=recipe.shards_on,
+            priority=recipe.priority,
+        )
+
+
 def planned_cell(
-    cell: GridCell, recipe: Recipe, cost: Cost, *, build: int = 0, reason: str = ""
+    cell: GridCell, way: PackageWay, *, build: int = 0, reason: str = ""
 ) -> PlannedCell:
     """Return a cell with its jobs: one whole build, or its shards and then its link."""
-    identifier = cell.identifier
+    identifier = cell.cell.identifier
     name = str(identifier)
-    minutes = cost.minutes(len(cell.archs.entries))
-    shards = recipe.shards_on[identifier.platform]
+    minutes = way.cost.minutes(len(cell.archs.entries))
+    shards = way.shards[identifier.platform]
     jobs: tuple[Job, ...]
     if shards == 1:
         jobs = (_job(JobId(identifier), name, name, "whole", minutes),)
@@ -40,7 +61,7 @@ def planned_cell(
         cell=cell,
         jobs=jobs,
         cost_minutes=sum(item.cost_minutes for item in jobs),
-        priority=recipe.priority,
+        priority=way.priority,
         build=build,
         reason=reason,
     )
@@ -81,16 +102,19 @@ def ordered(cells: Iterable[PlannedCell]) -> list[PlannedCell]:
 
     Higher priority first; then the newest torch and CUDA, which users ask for first; then by name.
     """
-    return sorted(
-        cells,
-        key=lambda cell: (
-            -cell.priority,
-            -cell.cell.identifier.torch.major,
-            -cell.cell.identifier.torch.minor,
-            -(cell.cell.identifier.accelerator.major or 0),
-            -(cell.cell.identifier.accelerator.minor or 0),
-            cell.jobs[0].cell_name,
-        ),
+    return sorted(cells, key=_order)
+
+
+def _order(cell: PlannedCell) -> tuple[int, int, int, int, int, str]:
+    identifier = cell.cell.cell.identifier
+    torch, accelerator = identifier.torch, identifier.accelerator
+    return (
+        -cell.priority,
+        -torch.major,
+        -torch.minor,
+        -(accelerator.major or 0),
+        -(accelerator.minor or 0),
+        cell.jobs[0].cell_name,
     )
 
 
@@ -139,9 +163,8 @@ def batched(cells: Sequence[PlannedCell]) -> tuple[tuple[PlannedCell, ...], ...]
 
 def _entry_bytes(cell: PlannedCell) -> int:
     """Return a bound of the bytes that a cell's jobs take in a matrix."""
-    longest = max(cell.jobs[-2:], key=lambda job: len(job.name) + len(job.kind))
-    # Beside the comma, as numbers of minutes differ by a digit or two.
-    return (len(json.dumps(matrix_entry(cell, longest))) + 8) * len(cell.jobs)
+    names = len(cell.jobs[0].cell_name) + len(cell.cell.identifier.package)
+    return (_ENTRY_BYTES + names) * len(cell.jobs)
 
 
 def matrix_entry(cell: PlannedCell, job: Job) -> dict[str, Any]:

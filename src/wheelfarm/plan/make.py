@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from wheelfarm.grid.model import PackageGrid
 from wheelfarm.plan.existing import StoreView
 from wheelfarm.plan.filters import narrowed
-from wheelfarm.plan.jobs import batched, cost_of, ordered, planned_cell, within_budget
+from wheelfarm.plan.jobs import PackageWay, batched, ordered, planned_cell, within_budget
 from wheelfarm.plan.model import Existing, LeftOut, Plan, PlannedCell, PlanRequest, StoredWheel
 from wheelfarm.recipes.model import Defaults
 
@@ -25,31 +25,30 @@ def make_plan(
     BadInputError for a filter that matches nothing. A store that could not be read never
     comes here: an empty one means "nothing was built yet".
     """
-    recipes = {grid.recipe.package: grid.recipe for grid in grids}
     view = StoreView(wheels)
     planned: list[PlannedCell] = []
     existing: list[Existing] = []
     left_out: list[LeftOut] = []
+    ways = {
+        grid.recipe.package: PackageWay.of(grid.recipe, defaults, request.costs) for grid in grids
+    }
     cells, grids = narrowed(grids, request.filters)
     unknown = {grid.recipe.package for grid in grids if grid.version is None}
     for cell in cells:
-        if cell.identifier.package in unknown and view.has(cell.identifier.package):
+        package = cell.identifier.package
+        if not view.has(package):
+            planned.append(planned_cell(cell, ways[package]))
+            continue
+        if package in unknown:
             left_out.append(LeftOut(cell.identifier, "version not known", NO_VERSION))
             continue
         serving = view.serving(cell)
         if serving and not request.rebuild_reason:
             existing.append(Existing(cell.identifier, serving[0]))
             continue
-        recipe = recipes[cell.identifier.package]
-        planned.append(
-            planned_cell(
-                cell,
-                recipe,
-                cost_of(recipe, defaults, request.costs),
-                build=view.next_build(cell),
-                reason=request.rebuild_reason if serving else "",
-            )
-        )
+        reason = request.rebuild_reason if serving else ""
+        build = view.next_build(cell)
+        planned.append(planned_cell(cell, ways[package], build=build, reason=reason))
     kept, over = within_budget(ordered(planned), request.budget_minutes)
     return Plan(
         batches=batched(kept), existing=tuple(existing), left_out=(*left_out, *over), grids=grids

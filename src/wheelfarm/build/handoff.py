@@ -15,17 +15,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import zstandard
 
 from wheelfarm import files
-from wheelfarm.build.cache import CacheKind
 from wheelfarm.build.inputs import UnitInputs, inputs_document, read_inputs_document
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader, parse_json, read_json
 
 SCHEMA = "wheelfarm.shard/1"
+
+ResultKind = Literal["ccache", "sccache", "objects"]
 _UNITS = "shard.json"
 _ARCHIVE_PREFIX = "cache/"
 _MAX_UNITS_BYTES = 256 << 20
@@ -33,6 +34,8 @@ _MAX_UNITS_BYTES = 256 << 20
 #: The places of results in each cache's folder; ccache's R are objects, M say which one is asked.
 _LAYOUT: Mapping[str, re.Pattern[str]] = {
     "ccache": re.compile(r"(?:[0-9a-f]/){1,8}[0-9a-z]{16,64}[RMW]"),
+    # Objects themselves, where no cache stands behind the compilers.
+    "objects": re.compile(r"(?!.*(?:^|/)\.\.?(?:/|$))[^/\\:][^\\:]*\.(?:o|obj)"),
     "sccache": re.compile(r"[0-9a-f]/[0-9a-f]/[0-9a-f]{32,128}"),
 }
 
@@ -74,7 +77,7 @@ def record_of(archive: Path) -> Path:
     return archive.with_name(archive.name.removesuffix(".tar.zst") + ".json")
 
 
-def results_in(kind: CacheKind, folder: Path) -> Iterator[tuple[str, Path]]:
+def results_in(kind: ResultKind, folder: Path) -> Iterator[tuple[str, Path]]:
     """Return (place, file) of every result in a cache's folder, in order of place."""
     pattern = _LAYOUT[kind]
     for path in sorted(folder.rglob("*")):
@@ -84,7 +87,7 @@ def results_in(kind: CacheKind, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def pack_cache(
-    kind: CacheKind,
+    kind: ResultKind,
     folder: Path,
     archive: Path,
     *,
@@ -155,7 +158,7 @@ def read_product(archive: Path, *, plan: str, identity: str) -> ShardProduct:
     return product
 
 
-def unite(kind: CacheKind, products: Iterable[ShardProduct], folder: Path) -> UnionReport:
+def unite(kind: ResultKind, products: Iterable[ShardProduct], folder: Path) -> UnionReport:
     """Add the shards' results to a cache's folder.
 
     One unit in two caches differs in bytes: its object is the same but for a temporary file's name,
@@ -190,7 +193,7 @@ def _settle(path: Path, target: Path) -> str:
     return "differing"
 
 
-def _unpack(kind: CacheKind, product: ShardProduct, folder: Path) -> dict[str, UnitInputs]:
+def _unpack(kind: ResultKind, product: ShardProduct, folder: Path) -> dict[str, UnitInputs]:
     units: dict[str, UnitInputs] | None = None
     context = product.archive.name
     count = 0
@@ -252,7 +255,7 @@ def _add(tar: tarfile.TarFile, name: str, stream: IO[bytes], size: int) -> None:
     tar.addfile(member, stream)
 
 
-def _write_record(product: ShardProduct, kind: CacheKind) -> None:
+def _write_record(product: ShardProduct, kind: ResultKind) -> None:
     document = {
         "schema": SCHEMA,
         "cache": kind,

@@ -22,6 +22,11 @@ from wheelfarm.build.sharded import (
     source_filter_plan,
     write_report,
 )
+from wheelfarm.build.source_filter import (
+    filtered_plan,
+    run_filtered_link,
+    run_filtered_shard,
+)
 from wheelfarm.build.steps import Inputs, stable_key
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.errors import BadInputError
@@ -45,7 +50,11 @@ class ShardedCell:
     ) -> None:
         self.pipeline = Pipeline(request, workspace, listen or (lambda _name, _result: None))
         self.shards = shards
-        self.filter = shard_filter
+        # MSVC's tools cannot be stood in for: there torch's extension is parted.
+        windows = request.cell.identifier.platform.system == "windows"
+        self.filter: ShardFilter = (
+            "extension" if windows and shard_filter == "seat" else shard_filter
+        )
         self.cell = str(request.cell)
         self.exchange = exchange or workspace.cell(request.cell.identifier) / "shards"
 
@@ -75,9 +84,8 @@ class ShardedCell:
         archive = self.archive(shard)
 
         def work(folder: Path, log: Path) -> Mapping[str, str]:
-            product, calls = run_shard(
-                prepared, plan, shard, folder, folder / archive.name, log=log
-            )
+            run = run_filtered_shard if plan.filter == "extension" else run_shard
+            product, calls = run(prepared, plan, shard, folder, folder / archive.name, log=log)
             Costs.add(self.pipeline.costs, calls, plan.units)
             files.remove(folder / "cache")
             return {
@@ -110,6 +118,12 @@ class ShardedCell:
         archives = [self.archive(shard) for shard in range(1, self.shards + 1)]
 
         def work(folder: Path, log: Path) -> Mapping[str, str]:
+            if plan.filter == "extension":
+                part = run_filtered_link(prepared, plan, archives, folder, log=log)
+                return {
+                    "wheel": str(part.wheel.relative_to(folder)),
+                    "calls": "seat/calls.jsonl",
+                }
             linked = run_link(prepared, plan, archives, folder, log=log, heal=heal)
             Costs.add(self.pipeline.costs, linked.calls, plan.units)
             write_report(linked, folder / "link.json")
@@ -160,10 +174,9 @@ class ShardedCell:
         made: list[ShardPlan] = []
 
         def work(folder: Path, log: Path) -> Mapping[str, str]:
-            if self.filter == "source":
-                plan = source_filter_plan(
-                    prepared, folder, cell=self.cell, build=build, shards=self.shards
-                )
+            if self.filter != "seat":
+                filtered = source_filter_plan if self.filter == "source" else filtered_plan
+                plan = filtered(prepared, folder, cell=self.cell, build=build, shards=self.shards)
             else:
                 found = run_census(prepared, folder, log=log)
                 costs = Costs.read(self.pipeline.costs)

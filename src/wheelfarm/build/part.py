@@ -7,7 +7,7 @@ seat does with each unit differs.
 import logging
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -83,10 +83,12 @@ def compile_part(
     cache: CompilerCache | NoCache,
     part: SeatPart | None = None,
     variables: Mapping[str, str] | None = None,
+    before_removal: Callable[[Path], object] | None = None,
 ) -> CompiledPart:
     """Run the build in ``folder`` (its root) from a fresh copy of the tree.
 
-    ``variables`` are added to the build's environment. Raises what ``compile_wheel`` raises,
+    ``variables`` are added to the build's environment; ``before_removal`` gets the tree once it is
+    built. Raises what ``compile_wheel`` raises,
     GuardError where an empty object is left in a whole build, BuildError where the machine swapped.
     """
     request = prepared.request
@@ -127,6 +129,8 @@ def compile_part(
         logger.warning("%d objects were made behind the seat, as %s", len(unseen), unseen[0])
     if part.mode in {"plain", "link"}:
         check_no_stubs(tree)
+    if before_removal is not None:
+        before_removal(tree)
     files.remove(tree)
     return CompiledPart(wheel=wheel, calls=calls, seat=seat, unseen=unseen)
 

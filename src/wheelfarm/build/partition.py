@@ -21,7 +21,8 @@ from wheelfarm.reading import Reader, read_json
 
 SCHEMA = "wheelfarm.shard-plan/1"
 
-ShardFilter = Literal["seat", "source"]
+ShardFilter = Literal["seat", "source", "extension"]
+_FILTERS: tuple[ShardFilter, ...] = ("seat", "source", "extension")
 
 
 class TooManyShardsError(BadInputError):
@@ -47,10 +48,11 @@ class Share:
 class ShardPlan:
     """The parts of one build.
 
-    ``filter`` says who parts the build: the ``seat``, by ``units``, or the package's own ``source``
-    filter, and there are no units then. ``build`` is the hash of what all its jobs have in common:
-    sources, architectures, options. ``cache`` is the cache's name and version, ``identity`` the
-    hash of the compilers: a job with others would compile what nobody can use, and is refused.
+    ``filter`` says who parts the build: the ``seat``, by ``units``, the package's own ``source``
+    filter, or the ``extension`` of torch's that it declares; only the first has units. ``build`` is
+    the hash of what all its jobs have in common: sources, architectures, options. ``cache`` is the
+    cache's name and version, ``identity`` the hash of the compilers: a job with others would
+    compile what nobody can use, and is refused.
     """
 
     cell: str
@@ -123,7 +125,8 @@ class ShardPlan:
         if reader.string("schema") != SCHEMA:
             reader.fault(f"expected {SCHEMA}", "schema")
         shards = reader.integer("shards", least=1)
-        filtered = reader.choice("filter", ("seat", "source"))
+        word = reader.choice("filter", _FILTERS)
+        filtered: ShardFilter = next((known for known in _FILTERS if known == word), "seat")
         plan = cls(
             cell=reader.string("cell"),
             build=reader.string("build"),
@@ -131,7 +134,7 @@ class ShardPlan:
             cache=reader.string("cache"),
             identity=reader.string("identity"),
             units=_shares(reader, shards),
-            filter="source" if filtered == "source" else "seat",
+            filter=filtered,
         )
         reader.done()
         reader.finish()

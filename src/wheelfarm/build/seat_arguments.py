@@ -13,7 +13,6 @@ import os
 LANGUAGES = {
     ".c": "c",
     ".cc": "c++",
-    ".cp": "c++",
     ".cpp": "c++",
     ".cxx": "c++",
     ".c++": "c++",
@@ -47,6 +46,7 @@ _NVCC_VALUES = """
 --host-linker-script -hls --brief-diagnostics -brief-diag --jump-table-density -jtd
 --device-stack-protector -device-stack-protector --compress-mode -compress-mode
 --frandom-seed -frandom-seed --sanitize -sanitize --Werror -Werror --options-file -optf
+--cudafe-options -Xcudafe --fatbin-options -Xfatbin
 """.split()
 
 #: Long spelling and canonical short one of nvcc's options without a value that decide something.

@@ -1,0 +1,120 @@
+"""Bad input to a build ends in a clear error and the exit code of its class; nothing is lost."""
+
+import io
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+POLICY = """\
+platforms: [linux_x86_64]
+python_min: "3.10"
+supported_cudas: ["13.0"]
+min_pytorch: "2.14"
+glibc_floor: native
+arch_policy: {"13.0": "8.0+PTX"}
+"""
+RECIPE = """\
+name: demo
+version: "1.0"
+source: {path: ../../demo-1.0.tar.gz}
+links_torch: true
+"""
+PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
+CELL = f"demo-1.0-cu130-torch2.14-{PYTHON}-linux_x86_64"
+
+
+def wheelfarm(*words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "wheelfarm", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **variables},
+        timeout=120,
+    )
+
+
+def write_sdist(farm: Path, text: str) -> None:
+    with tarfile.open(farm / "demo-1.0.tar.gz", "w:gz") as archive:
+        info = tarfile.TarInfo("demo-1.0/setup.py")
+        info.size = len(text)
+        archive.addfile(info, io.BytesIO(text.encode()))
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Path:
+    folder = tmp_path / "farm"
+    (folder / "recipes" / "demo").mkdir(parents=True)
+    (folder / "farm.yml").write_text(POLICY, encoding="utf-8")
+    (folder / "recipes/demo/recipe.yml").write_text(RECIPE, encoding="utf-8")
+    write_sdist(folder, "raise SystemExit('never built')\n")
+    done = wheelfarm("lock", "--farm", str(folder))
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def build(farm: Path, cell: str = CELL, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return wheelfarm("build", cell, "--farm", str(farm), **variables)
+
+
+def refused(done: "subprocess.CompletedProcess[str]", code: int, *words: str) -> None:
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert "  next:  " in done.stderr
+
+
+def test_an_unknown_package(farm: Path) -> None:
+    refused(build(farm, CELL.replace("demo", "demi")), 4, "no recipe of demi", "did you mean demo")
+
+
+def test_a_cell_outside_the_grid(farm: Path) -> None:
+    done = build(farm, CELL.replace("torch2.14", "torch2.13"))
+    refused(done, 4, "has no cell", "min_pytorch is 2.14", CELL)
+
+
+def test_what_is_no_cell(farm: Path) -> None:
+    refused(build(farm, "demo-cp311"), 4, "is no cell identifier")
+
+
+def test_another_hash_than_the_locks(farm: Path) -> None:
+    write_sdist(farm, "import os\n")
+    done = build(farm)
+    assert done.returncode == 4, done.stderr
+    assert "expected" in done.stderr
+    assert "sha256" in done.stderr
+
+
+def test_a_patch_that_does_not_apply(farm: Path) -> None:
+    patches = farm / "recipes/demo/patches"
+    patches.mkdir()
+    (patches / "01.patch").write_text(
+        "--- a/setup.py\n+++ b/setup.py\n@@ -1 +1 @@\n-other\n+new\n", encoding="utf-8"
+    )
+    recipe = farm / "recipes/demo/recipe.yml"
+    recipe.write_text(f"{RECIPE}patches: [patches/*.patch]\n", encoding="utf-8")
+    refused(build(farm), 4, "01.patch does not apply", "make it anew")
+
+
+def test_no_compiler(farm: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    refused(build(farm, PATH=str(tmp_path / "bin")), 2, "g++ is not on PATH", "apt-get install g++")
+
+
+def test_a_source_that_is_not_locked(farm: Path) -> None:
+    (farm / "farm.lock").unlink()
+    refused(build(farm), 4, "not in farm.lock", "wheelfarm lock demo")
+
+
+def test_a_wheel_without_a_report_is_not_published(farm: Path, tmp_path: Path) -> None:
+    wheel = tmp_path / "demo-1.0+cu130torch2.14-cp311-cp311-linux_x86_64.whl"
+    wheel.write_bytes(b"PK")
+    done = wheelfarm("publish", str(wheel), "--farm", str(farm))
+    assert done.returncode == 4, done.stderr
+    assert "there is no report" in done.stderr
+    assert not list(farm.rglob("store/**/*.whl"))

@@ -76,6 +76,11 @@ class FarmSite:
         self.wheels.setdefault(parsed.package, []).append(entry)
         return entry
 
+    def write_empty(self) -> Path:
+        """Write a site without a wheel."""
+        (self.folder / "manifest").mkdir(parents=True, exist_ok=True)
+        return self.write()
+
     def write(self) -> Path:
         """Write the manifest and the simple pages; return the folder."""
         parts = {}
@@ -107,5 +112,6 @@ class FarmSite:
             f'<a href="../../files/{quote(entry["filename"])}#sha256={entry["sha256"]}">'
             f"{html.escape(entry['filename'])}</a><br>\n"
             for entry in entries
+            if "sha256" in entry
         )
         page.write_text(f"<!DOCTYPE html><html><body>{links}</body></html>", encoding="utf-8")

@@ -7,13 +7,14 @@ ask the same question again on any machine.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urldefrag
 
 from wheelfarm.http import redacted
 from wheelfarm.reading import Reader
 from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.choose import Choice
 from wheelfarm.resolve.host import Host
+from wheelfarm.resolve.pages import plus_escaped
 from wheelfarm.resolve.resolution import Resolution
 
 LOCK_SCHEMA = "wheelfarm.lock/1"
@@ -99,12 +100,8 @@ def stated_facts(host: Host) -> dict[str, str]:
 
 
 def address(candidate: Candidate) -> str:
-    """Return a wheel's address, ``+`` of its file name written ``%2B``.
-
-    Object stores read a bare plus sign in a path as a blank.
-    """
-    parts = urlsplit(candidate.entry.url)
-    return urlunsplit(parts._replace(path=parts.path.replace("+", "%2B"), fragment=""))
+    """Return a wheel's address as a lock holds it: ``+`` escaped, no fragment."""
+    return plus_escaped(urldefrag(candidate.entry.url).url)
 
 
 def hashed_address(candidate: Candidate) -> str:

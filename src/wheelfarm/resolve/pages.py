@@ -104,7 +104,13 @@ def manifest_page(package: str, document: Any, url: str, host: Host) -> Page:
             unread.append((name, error.what))
             continue
         offers.append(
-            Offer(name=parsed, serves=parsed, url=urljoin(url, address), raw=wheel, proven=True)
+            Offer(
+                name=parsed,
+                serves=parsed,
+                url=plus_escaped(urljoin(url, address)),
+                raw=wheel,
+                proven=True,
+            )
         )
     return _page(package, url, offers, unread, host)
 
@@ -220,7 +226,13 @@ def _offer(
         if serves.package != parsed.package:
             unread.append((content, f"its text names another package than its file {name}"))
             return
-    offers.append(Offer(name=parsed, serves=serves, url=address, raw=raw))
+    offers.append(Offer(name=parsed, serves=serves, url=plus_escaped(address), raw=raw))
+
+
+def plus_escaped(url: str) -> str:
+    """Return an address with ``+`` of its path written ``%2B``: some stores read + as a blank."""
+    parts = urlsplit(url)
+    return parts._replace(path=parts.path.replace("+", "%2B")).geturl()
 
 
 def _page(

@@ -1,0 +1,254 @@
+"""What a user may give: a list, requirements, pyproject.toml, comfy-env.toml; and faults."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fake_environment import install, install_torch, make_environment, site_packages
+from tests.farm_site import FarmSite, make_wheel
+from tests.loopback import Loopback
+from wheelfarm.cli import main
+from wheelfarm.errors import BadInputError, NegativeVerdictError, UsageError
+from wheelfarm.reading import parse_toml
+from wheelfarm.resolve.inputs import read_input
+
+CELL = "cp311-cp311-manylinux_2_28_x86_64.whl"
+MACHINE = [
+    *("--platform", "linux_x86_64", "--python-version", "3.11", "--libc", "2.36"),
+    *("--torch", "2.14.1+cu130"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+
+@pytest.fixture
+def index(site: FarmSite, server: Loopback) -> str:
+    site.add(f"diso-0.1.4+cu130torch2.14-{CELL}")
+    site.add(f"flash_attn-2.8.3+cu130torch2.14-{CELL}")
+    site.write()
+    return server.url
+
+
+def test_requirements_leave_the_rest_to_the_installer(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("more.txt").write_text("flash-attn>=2 ; sys_platform == 'linux'\n", encoding="utf-8")
+    Path("requirements.txt").write_text(
+        "# comment\n--extra-index-url https://x.invalid\n-r more.txt\ndiso # here\n"
+        "numpy>=1.26 --hash=sha256:0\ntorch>=2.4\ndiso ; sys_platform == 'win32'\n"
+        "local @ file:///x.whl\n",
+        encoding="utf-8",
+    )
+    words = ["--from", "requirements.txt", "--index", index, "--json", *MACHINE]
+    assert main(["resolve", *words]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [wheel["name"] for wheel in document["wheels"]] == ["diso", "flash-attn"]
+    assert "left to the installer: numpy>=1.26" in document["notes"]
+
+
+def test_the_projects_own_settings_are_found(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("pyproject.toml").write_text(
+        f'[tool.wheelfarm]\npackages = ["diso"]\nindex = "{index}"\n', encoding="utf-8"
+    )
+    assert main(["resolve", "--json", *MACHINE]) == 0
+    assert json.loads(capsys.readouterr().out)["wheels"][0]["name"] == "diso"
+
+
+def test_each_backend_may_have_its_index(
+    site: FarmSite, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add(f"diso-0.1.4+rocm6.4torch2.9-{CELL}")
+    site.write()
+    Path("pyproject.toml").write_text(
+        '[tool.wheelfarm]\npackages = ["diso"]\nindex = "https://cuda.invalid/"\n'
+        f'indexes = {{ rocm = "{server.url}" }}\n',
+        encoding="utf-8",
+    )
+    machine = [*MACHINE[:-1], "2.9.0+rocm6.4"]
+    assert main(["resolve", "--json", *machine]) == 0
+    assert "rocm6.4" in json.loads(capsys.readouterr().out)["wheels"][0]["filename"]
+
+
+def test_the_environments_index_for_a_backend(
+    site: FarmSite, server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.add(f"diso-0.1.4+rocm6.4torch2.9-{CELL}")
+    site.write()
+    monkeypatch.setenv("WHEELFARM_INDEX", "https://cuda.invalid/")
+    monkeypatch.setenv("WHEELFARM_INDEX_ROCM", server.url)
+    assert main(["resolve", "diso", *MACHINE[:-1], "2.9.0+rocm6.4"]) == 0
+
+
+COMFY = """\
+# a node pack
+python = "3.11"
+
+[cuda]
+packages = ["diso", "flash-attn>=2"]
+
+[dependencies]
+ffmpeg = "*"
+
+[pypi-dependencies]
+trimesh = ">=4"
+"""
+
+
+def test_comfy_env_goes_into_pixi_with_its_other_tables(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = Path("comfy-env.toml")
+    path.write_text(COMFY, encoding="utf-8")
+    words = ["--from", "comfy-env.toml", "--index", index, "--output", "pixi.toml", *MACHINE]
+    assert main(["resolve", *words]) == 0
+    document = parse_toml(Path("pixi.toml").read_text(encoding="utf-8"), "pixi.toml")
+    assert document["dependencies"]["ffmpeg"] == "*"
+    assert document["pypi-dependencies"]["trimesh"] == ">=4"
+    assert set(document["pypi-dependencies"]) >= {"diso", "flash-attn", "torch"}
+    assert path.read_text(encoding="utf-8") == COMFY
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("pyproject.toml", "[tool.wheelfarm]\npackage = []\n", "did you mean 'packages'"),
+        ("pyproject.toml", '[tool.wheelfarm]\npackages = ["a @ https://x/y"]\n', "address"),
+        ("pyproject.toml", "[tool.wheelfarm]\npackages = 3\n", "expected a list"),
+        ("pyproject.toml", "[tool.x]\n", "has no [tool.wheelfarm]"),
+        ("pyproject.toml", "[tool", "no valid TOML"),
+        ("comfy-env.toml", "[other]\n", "has no [cuda]"),
+        ("requirements.txt", "???\n", "no requirement"),
+        ("setup.cfg", "", "no requirements file"),
+        ("requirements.txt", "\ufeff\x00", "no requirement"),
+    ],
+)
+def test_faulty_input_is_named(name: str, text: str, said: str) -> None:
+    path = Path(name)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInputError) as caught:
+        read_input(path)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["diso"],
+        ["diso", "--index", "x", "--profile", "no-file"],
+        ["diso", "--index", "x", "--profile", "UP=host.json"],
+        ["diso", "--index", "INDEX", "--output", "lock.yaml"],
+    ],
+)
+def test_faulty_usage_is_exit_64(index: str, words: list[str]) -> None:
+    with pytest.raises(UsageError):
+        main(["resolve", *[index if word == "INDEX" else word for word in words], *MACHINE])
+
+
+def test_a_lock_that_is_none_of_ours_is_named() -> None:
+    Path("requirements.txt").write_text("diso\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match="no lock of ours"):
+        main(["resolve", "--check", "requirements.txt"])
+
+
+def test_explain_shows_every_candidate_and_available_every_cell(
+    site: FarmSite, index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add("diso-0.1.4+cu130torch2.14-cp312-cp312-win_amd64.whl")
+    site.add(f"diso-0.1.4+cu128torch2.8-{CELL}")
+    site.write()
+    assert main(["resolve", "diso", "--explain", "--json", "--index", index, *MACHINE]) == 0
+    decisions = json.loads(capsys.readouterr().out)["decisions"]["diso"]
+    assert len(decisions) == 3
+    assert [each["accepted"] for each in decisions] == [True, False, False]
+    assert all(each["reason"] for each in decisions[1:])
+    assert main(["resolve", "diso", "--explain", "--index", index, *MACHINE]) == 0
+    assert "is for win_amd64" in capsys.readouterr().out
+    assert main(["resolve", "--available", "--json", "--index", index, *MACHINE]) == 0
+    cells = json.loads(capsys.readouterr().out)["cells"]
+    assert {(cell["package"], cell["accelerator"], cell["torch"]) for cell in cells} == {
+        ("diso", "cu128", "2.8"),
+        ("diso", "cu130", "2.14"),
+        ("flash-attn", "cu130", "2.14"),
+    }
+
+
+# Installing.
+
+TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
+
+
+@pytest.fixture
+def python(tmp_path: Path) -> Path:
+    found = make_environment(tmp_path / "environment")
+    install_torch(found, "2.10.0+cu130")
+    return found
+
+
+def test_a_dry_run_and_the_real_one_print_the_same_plan(
+    site: FarmSite, server: Loopback, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add(
+        f"diso-0.1.4+cu130torch2.10-{TAG}-{TAG}-linux_x86_64.whl", requires=("torch>=1.9", "there")
+    )
+    site.write()
+    install(python, "there", "1.0")
+    words = ["--index", server.url, "--python", str(python), "--install", "--installer", "uv"]
+    assert main(["resolve", "diso", *words, "--dry-run"]) == 0
+    planned = capsys.readouterr().out
+    assert not (site_packages(python) / "diso").exists()
+    assert main(["resolve", "diso", *words]) == 0
+    assert capsys.readouterr().out == planned
+    assert "keep torch==2.10.0+cu130" in planned
+    assert (site_packages(python) / "diso").is_dir()
+    assert (site_packages(python) / "torch-2.10.0+cu130.dist-info").is_dir()
+
+
+def test_a_requirement_that_would_move_torch_fails_and_changes_nothing(
+    site: FarmSite, server: Loopback, python: Path
+) -> None:
+    from wheelfarm.run import ProgramFailedError
+
+    page = site.folder / "others/torch-mover/index.html"
+    page.parent.mkdir(parents=True)
+    wheel = make_wheel(page.parent, "torch_mover-1.0-py3-none-any.whl", ("torch>=99",))
+    page.write_text(f'<a href="{wheel.name}">{wheel.name}</a>', encoding="utf-8")
+    cell = f"{TAG}-{TAG}-linux_x86_64.whl"
+    site.add(f"diso-0.1.4+cu130torch2.10-{cell}", requires=("torch-mover",))
+    site.write()
+    before = sorted(path.name for path in site_packages(python).iterdir())
+    words = ["--index", server.url, "--python", str(python), "--install", "--installer", "uv"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UV_DEFAULT_INDEX", f"{server.url}others/")
+        with pytest.raises(ProgramFailedError) as caught:
+            main(["resolve", "diso", *words])
+    assert "torch" in str(caught.value)
+    assert sorted(path.name for path in site_packages(python).iterdir()) == before
+
+
+def test_an_answer_for_another_machine_is_not_installed_here(index: str) -> None:
+    with pytest.raises(BadInputError, match="another machine"):
+        main(["resolve", "diso", "--index", index, "--install", *MACHINE])
+
+
+def test_the_target_interpreter_counts_and_not_the_one_that_runs(
+    site: FarmSite, server: Loopback, python: Path, tmp_path: Path
+) -> None:
+    other = make_environment(tmp_path / "other")
+    install_torch(other, "2.14.1+cu130")
+    site.add(f"diso-0.1.4+cu130torch2.14-{TAG}-{TAG}-linux_x86_64.whl")
+    site.write()
+    assert main(["resolve", "diso", "--index", server.url, "--python", str(other)]) == 0
+    assert main(["resolve", "diso", "--index", server.url, "--python", str(python)]) == 1
+
+
+def test_a_conflict_with_an_asked_torch_is_a_negative_verdict(index: str) -> None:
+    with pytest.raises(NegativeVerdictError):
+        main(["resolve", "diso", "torch==2.9.*", "--index", index, *MACHINE])

@@ -3,7 +3,7 @@
 import ast
 from typing import TYPE_CHECKING
 
-from wheelfarm.survey import containers, externals, objects
+from wheelfarm.survey import containers, externals, objects, programs
 from wheelfarm.survey.extensions import SETUP_FUNCTIONS, factory_of, is_extension
 from wheelfarm.survey.specials import SPECIAL
 from wheelfarm.survey.values import (
@@ -248,11 +248,7 @@ def _call_external(engine: "Engine", name: str, site: "Site") -> Value:  # noqa:
         engine.note_setup(name, site.arguments, site.keywords, site.line, site.frame)
         return Unknown()
     if name in _PROGRAMS:
-        argv = site.arguments[0] if site.arguments else site.keywords.get("args")
-        reads = bool({"capture_output", "stdout"} & site.keywords.keys())
-        function = f"{name} (read)" if reads else name
-        engine.note_command(function, argv, site.keywords.get("cwd"), site.line, site.frame)
-        return Unknown(frozenset({"command"}) | origins(argv))
+        return _start_program(engine, name, site)
     if name in _ENDS:
         return objects.EXIT
     if is_extension(name):
@@ -267,6 +263,17 @@ def _call_external(engine: "Engine", name: str, site: "Site") -> Value:  # noqa:
     if found is not externals.NOT_KNOWN:
         return found
     return externals.foreign_result(name, [*site.arguments, *site.keywords.values()])
+
+
+def _start_program(engine: "Engine", name: str, site: "Site") -> Value:
+    """Note a program that the script would start; one that a farm lacks raises."""
+    argv = site.arguments[0] if site.arguments else site.keywords.get("args")
+    if programs.absent(argv):
+        return objects.EXIT
+    reads = bool({"capture_output", "stdout"} & site.keywords.keys())
+    function = f"{name} (read)" if reads else name
+    engine.note_command(function, argv, site.keywords.get("cwd"), site.line, site.frame)
+    return Unknown(frozenset({"command"}) | origins(argv))
 
 
 def _build_extension(engine: "Engine", name: str, site: "Site") -> Value:

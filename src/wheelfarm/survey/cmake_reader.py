@@ -8,7 +8,7 @@ from wheelfarm.survey.cmake_lexer import Argument, Statement, statements
 from wheelfarm.survey.cmake_values import Condition, Known, Variables
 from wheelfarm.survey.logic import holds_plainly
 from wheelfarm.survey.tree import Tree, normal
-from wheelfarm.survey.values import HOLE, Guard, Guards, contradictory, merged
+from wheelfarm.survey.values import HOLE, Guard, Guards, contradictory, guard_of, merged
 
 #: One project is followed for at most this many commands.
 MAX_COMMANDS = 200_000
@@ -303,13 +303,13 @@ def _arms(project: Project, arms: list[tuple[Statement, list[Statement]]]) -> st
                 break
             continue
         text = " ".join(argument.text for argument in opening.arguments)
-        yes = Guard(text=text, file=opening.file, line=opening.line, plain=found.plain)
+        yes = guard_of(text, opening.file, opening.line, found.plain)
         inner = len(project.guards)
         project.guards.append(yes)
         left = project.follow(body)
         del project.guards[inner:]
         opposite = None if found.plain is None else not found.plain
-        no = Guard(text=text, file=opening.file, line=opening.line, plain=opposite, taken=False)
+        no = guard_of(text, opening.file, opening.line, opposite, False)  # noqa: FBT003 - a branch
         project.guards.append(no)
         if left in {"return", "break"}:
             keep.append(no)

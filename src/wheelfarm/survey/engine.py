@@ -6,7 +6,7 @@ Where a test cannot be told, or hangs on a setting, both branches are followed, 
 import ast
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from wheelfarm.survey import expressions, objects, statements
@@ -26,6 +26,7 @@ from wheelfarm.survey.values import (
     Unknown,
     Value,
     choice,
+    guard_of,
     merged,
     settings,
 )
@@ -243,15 +244,12 @@ class Engine:
     def guards_of(self, test: ast.expr, frame: Frame, value: Value) -> tuple[Guard, Guard]:
         """Return the guards of both branches of ``test``, whose value is ``value``."""
         plain = truth(value).plain
-        yes = Guard(
-            text=expressions.source_of(test),
-            file=frame.file,
-            line=test.lineno,
-            plain=plain,
-            settings=tuple(sorted(settings(value))),
-        )
+        text = expressions.source_of(test)
+        told = tuple(sorted(settings(value)))
         opposite = None if plain is None else not plain
-        return yes, replace(yes, plain=opposite, taken=False)
+        yes = guard_of(text, frame.file, test.lineno, plain, True, told)  # noqa: FBT003 - a branch
+        no = guard_of(text, frame.file, test.lineno, opposite, False, told)  # noqa: FBT003 - a branch
+        return yes, no
 
     def fork(
         self,

@@ -5,6 +5,7 @@ and an arch list are set, there is no GPU, and every other setting has the scrip
 """
 
 import posixpath
+import re
 from typing import TYPE_CHECKING
 
 from wheelfarm.survey.logic import assume, joined
@@ -44,6 +45,9 @@ FARM_SETTINGS: dict[str, Value] = {
     "CUDACXX": f"{CUDA}/bin/nvcc",
     "TORCH_NO_COMPILER_WRAPPER": "1",
 }
+
+#: A package's own word for the arch list, which a farm sets too.
+_ARCH_LIST = re.compile(r"(?:.*_)?CUDA_?ARCH(?:S|ES|_LIST|ITECTURES?)?")
 
 _YES, _NO = True, False
 _EXTENSION = "torch.utils.cpp_extension."
@@ -119,13 +123,24 @@ def environment(engine: "Engine", key: Value, default: Value, *, required: bool 
         return Unknown(frozenset({"environment"}))
     if name in engine.environment:
         return engine.environment[name]
-    if name in FARM_SETTINGS:
-        return Assumed(FARM_SETTINGS[name], frozenset({name}))
-    if required or name in {"PATH", "HOME", "LD_LIBRARY_PATH", "CONDA_PREFIX", "VIRTUAL_ENV"}:
+    farm = _farm_setting(name, default)
+    if farm is not None:
+        return Assumed(farm, frozenset({name}))
+    if required or name in _UNTOLD:
         return Unknown(frozenset({"environment"}))
-    if isinstance(default, (Items, Table)):
-        return default
-    return assume(default, frozenset({name}))
+    return default if isinstance(default, (Items, Table)) else assume(default, frozenset({name}))
+
+
+_UNTOLD = frozenset({"PATH", "HOME", "LD_LIBRARY_PATH", "CONDA_PREFIX", "VIRTUAL_ENV"})
+
+
+def _farm_setting(name: str, default: Value) -> Value:
+    """Return what a farm sets a variable to, None where it leaves it alone."""
+    if name.endswith("_FORCE_CUDA"):
+        return Yes("1")
+    if _ARCH_LIST.fullmatch(name) and not strip(default) and name not in FARM_SETTINGS:
+        return "8.0;9.0"
+    return FARM_SETTINGS.get(name)
 
 
 def path_attribute(engine: "Engine", path: PathValue, name: str) -> Value:  # noqa: PLR0911 - one return per kind

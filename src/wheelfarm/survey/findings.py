@@ -44,7 +44,10 @@ class Finding:
 
 def conditions(guards: Guards) -> str:
     """Return guards as one condition; what holds in every plain build is left out."""
-    return " and ".join(str(guard) for guard in guards if guard.plain is not True)
+    told = [str(guard) for guard in guards if guard.plain is not True]
+    if len(told) > 1:
+        told = [f"({text})" if " or " in text else text for text in dict.fromkeys(told)]
+    return " and ".join(told)
 
 
 def conclude(findings: Iterable[Finding], build_system: str) -> SurveyResult:
@@ -71,9 +74,11 @@ def conclude(findings: Iterable[Finding], build_system: str) -> SurveyResult:
 def _verdict(sure: set[Shows], maybe: set[Shows]) -> SurveyVerdict:
     shipped: list[SurveyVerdict] = [kind for kind in _TORCH if kind in sure]
     possible = {kind for kind in _TORCH if kind in maybe}
+    if "linked" in sure:
+        # An ABI flag beside libtorch itself adds nothing: the wheel is bound to one torch anyhow.
+        return "mixed" if "stable_abi" in sure else "linked"
     if shipped:
-        more = possible - set(shipped)
-        return "mixed" if len(shipped) > 1 or (more and shipped != ["linked"]) else shipped[0]
+        return "mixed" if possible - set(shipped) or len(shipped) > 1 else shipped[0]
     if possible:
         return "optional"
     if "unknown" in sure or "unknown" in maybe or "free" not in sure | maybe:
@@ -121,15 +126,15 @@ def _reduced(fresh: list[Finding], every: dict[_Key, Finding]) -> Iterator[tuple
             twins = (
                 frozenset(other.guards)
                 for (shows, _), other in every.items()
-                if shows == each.shows and guard.opposite in map(_plainless, other.guards)
+                if shows == each.shows and any(_opposite(guard, twin) for twin in other.guards)
             )
-            if any({g for g in twin if _plainless(g) != guard.opposite} <= rest for twin in twins):
-                kept = tuple(other for other in each.guards if other != guard)
+            if any({g for g in twin if not _opposite(guard, g)} <= rest for twin in twins):
+                kept = tuple(other for other in each.guards if other is not guard)
                 yield (each.shows, rest), replace(each, guards=kept)
 
 
-def _plainless(guard: Guard) -> tuple[str, str, int, bool]:
-    return (guard.text, guard.file, guard.line, guard.taken)
+def _opposite(one: Guard, other: Guard) -> bool:
+    return one.test is other.test and one.taken != other.taken
 
 
 def _ordered(found: list[Finding], verdict: SurveyVerdict) -> tuple[Evidence, ...]:

@@ -8,7 +8,7 @@ from wheelfarm.reading import parse_toml
 from wheelfarm.survey import torch_names
 from wheelfarm.survey.findings import Finding
 from wheelfarm.survey.tree import Tree, normal
-from wheelfarm.survey.values import Guard, Guards
+from wheelfarm.survey.values import Guard, Guards, guard_of
 
 _DEFINITION = re.compile(r"^\s*(\w+)\s*\+?=\s*(.*)$", re.DOTALL)
 _TARGET = re.compile(
@@ -115,13 +115,11 @@ class _Meson:
             else:
                 opposite = None if last.plain is None else not last.plain
                 self.guards.append(
-                    Guard(
-                        text=last.text, file=last.file, line=last.line, plain=opposite, taken=False
-                    )
+                    guard_of(last.text, last.file, last.line, opposite, False)  # noqa: FBT003 - a branch
                 )
 
     def _guard(self, file: str, line: int, text: str) -> Guard:
-        return Guard(text=text, file=file, line=line, plain=self._plain(text))
+        return guard_of(text, file, line, self._plain(text))
 
     def _plain(self, text: str) -> bool | None:
         negated = text.startswith("not ")

@@ -33,6 +33,12 @@ _HARMLESS = frozenset({
     "pybind11-stubgen", "stubgen", "protoc",
 })  # fmt: skip
 
+#: Programs that a farm's machine lacks: a call of one raises.
+_ABSENT = frozenset({
+    "nvidia-smi", "rocminfo", "rocm-smi", "rocm_agent_enumerator", "hipconfig", "hipcc", "xpu-smi",
+    "neuron-ls", "sycl-ls", "npu-smi", "dumpbin", "sw_vers", "xcrun", "amd-smi", "hl-smi",
+})  # fmt: skip
+
 #: Compilers: what they link stands on their command line.
 _COMPILERS = frozenset({"nvcc", "hipcc", "gcc", "g++", "c++", "cc", "clang", "clang++"})
 
@@ -58,6 +64,12 @@ def words_of(argv: Value) -> Words:
         else:
             words += [(word, guards) for word in render(told).split()]
     return words
+
+
+def absent(argv: Value) -> bool:
+    """Return whether a command line starts a program that a farm's machine lacks."""
+    words = words_of(argv)
+    return bool(words) and not words[0][1] and _program([words[0][0]]) in _ABSENT
 
 
 def command_findings(engine: "Engine") -> Iterator[Finding]:

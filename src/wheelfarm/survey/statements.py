@@ -7,13 +7,13 @@ from wheelfarm.survey import expressions, objects
 from wheelfarm.survey.logic import truth
 from wheelfarm.survey.values import (
     Function,
-    Guard,
     Items,
     Klass,
     Module,
     Scope,
     Unknown,
     Value,
+    guard_of,
     options,
     origins,
 )
@@ -37,6 +37,8 @@ def _follow_expression(engine: "Engine", node: ast.Expr, frame: "Frame") -> Flow
 
 def _follow_assign(engine: "Engine", node: ast.Assign, frame: "Frame") -> Flow:
     value = engine.value(node.value, frame)
+    if value is objects.EXIT:
+        return "raise"
     for target in node.targets:
         engine.assign(target, value, frame)
     return ""
@@ -191,12 +193,8 @@ def _follow_shared(_engine: "Engine", node: ast.Global | ast.Nonlocal, frame: "F
 def _follow_match(engine: "Engine", node: ast.Match, frame: "Frame") -> Flow:
     subject = engine.value(node.subject, frame)
     for case in node.cases:
-        guard = Guard(
-            text=f"{expressions.source_of(node.subject)} matches {ast.unparse(case.pattern)}",
-            file=frame.file,
-            line=case.pattern.lineno,
-            plain=None,
-        )
+        text = f"{expressions.source_of(node.subject)} matches {ast.unparse(case.pattern)}"
+        guard = guard_of(text, frame.file, case.pattern.lineno, None)
         for name in (part for part in ast.walk(case.pattern) if isinstance(part, ast.MatchAs)):
             if name.name:
                 engine.bind(frame, name.name, Unknown(origins(subject)))

@@ -1,0 +1,171 @@
+"""The verbs grid and plan: stores that can and cannot be read, outputs, exit classes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.recipes.farms import recipe, write_farm
+from wheelfarm.cli import main
+from wheelfarm.errors import BadInputError, CouldNotLookError, UsageError
+from wheelfarm.index.model import WheelEntry
+from wheelfarm.model.wheel_name import WheelName
+from wheelfarm.store.directory import DirectoryStore
+from wheelfarm.store.model import Record
+
+POLICY = """\
+platforms: [linux_x86_64]
+python_min: "3.10"
+supported_cudas: ["13.0"]
+min_pytorch: "2.14"
+arch_policy: {"13.0": "8.0+PTX"}
+"""
+CELL = "demo-1.0-cu130-torch2.14-cp311-linux_x86_64"
+
+
+@pytest.fixture
+def farm(tmp_path: Path) -> Path:
+    recipes = {
+        "demo": recipe("demo", "links_torch: true"),
+        "split": recipe("split", "links_torch: true", "sharding: 3"),
+    }
+    return write_farm(tmp_path / "farm", recipes, POLICY)
+
+
+def document_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return document
+
+
+def record(name: str, *, axis: str = "linked", **changes: Any) -> Record:
+    entry = WheelEntry(
+        name=WheelName.parse(name),
+        url=f"files/demo/{'0' * 64}/{name}",
+        sha256="0" * 64,
+        torch_axis="free" if axis == "free" else "linked",
+        yanked=changes.get("yanked"),
+    )
+    return Record(
+        entry=entry,
+        report="0" * 64,
+        uploaded="2026-01-01T00:00:00Z",
+        removed=changes.get("removed", False),
+    )
+
+
+def store_with(folder: Path, *records: Record) -> Path:
+    store = DirectoryStore(folder)
+    store.replace("demo", {item.filename: item for item in records}, "")
+    return folder
+
+
+def test_a_fresh_farm_plans_everything(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = document_of(capsys, "plan", "--farm", str(farm))
+    assert document["schema"] == "wheelfarm.plan/1"
+    assert document["store"].endswith("store (not made yet)")
+    assert (document["cells"], document["job_count"], document["batch_count"]) == (10, 25, 1)
+    job = next(item for item in document["jobs"] if item["id"] == CELL)
+    wanted = {"id", "package", "cell", "kind", "shard", "shards", "cost_minutes"}
+    assert wanted <= set(job)
+    assert (job["kind"], job["shard"], job["shards"], job["torch"]) == ("whole", 0, 1, "2.14.1")
+    kinds = [item["kind"] for item in document["jobs"] if item["package"] == "split"]
+    assert kinds == ["shard", "shard", "shard", "link"] * 5
+    assert {item["reason"] for item in document["refused"]} == {
+        "the farm's min_pytorch is 2.14",
+        "the farm builds no free-threaded Pythons",
+    }
+
+
+def test_what_the_store_has_is_skipped(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [
+        f"demo-1.0+cu130torch2.14-{tag}-{tag}-manylinux_2_28_x86_64.whl"
+        for tag in ("cp310", "cp311", "cp312", "cp313")
+    ]
+    store_with(
+        farm / "store",
+        record(names[0]),
+        record(names[1], yanked="it crashes"),
+        record(names[2], removed=True),
+    )
+    document = document_of(capsys, "plan", "--farm", str(farm), "--package", "demo")
+    planned = {job["id"].split("-")[4]: job["build"] for job in document["jobs"]}
+    # The names of yanked and removed wheels are taken, so what replaces them has a build tag.
+    assert planned == {"cp311": 1, "cp312": 1, "cp313": 0, "cp314": 0}
+    cell = CELL.replace("cp311", "cp310")
+    assert document["existing"] == [{"cell": cell, "wheel": names[0]}]
+
+
+def test_a_list_of_names_may_stand_for_the_store(
+    farm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    have = tmp_path / "have.txt"
+    have.write_text("demo-1.0+cu130torch2.14-cp311-cp311-manylinux_2_28_x86_64.whl\n\n")
+    document = document_of(capsys, "plan", "--farm", str(farm), "--have", str(have), "--only", CELL)
+    assert document["jobs"] == []
+
+
+@pytest.mark.parametrize("words", [["--store", "nowhere"], ["--store", "s3://bucket"]])
+def test_a_store_that_cannot_be_read_plans_nothing(
+    farm: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises((CouldNotLookError, BadInputError)):
+        main(["plan", "--farm", str(farm), *words])
+    assert capsys.readouterr().out == ""
+
+
+def test_the_policys_own_store_must_be_there(tmp_path: Path) -> None:
+    recipes = {"demo": recipe("demo", "links_torch: true")}
+    farm = write_farm(tmp_path / "farm", recipes, POLICY + "store: kept/wheels\n")
+    with pytest.raises(CouldNotLookError, match="there is no such folder"):
+        main(["plan", "--farm", str(farm)])
+
+
+def test_a_damaged_catalogue_plans_nothing(farm: Path) -> None:
+    store_with(farm / "store")
+    (farm / "store" / "catalogue" / "demo.json").write_text('{"schema": "wheelfarm.cat')
+    with pytest.raises(BadInputError, match="catalogue of demo"):
+        main(["plan", "--farm", str(farm)])
+
+
+def test_a_rebuild_needs_a_reason(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "demo-1.0+cu130torch2.14-cp311-cp311-manylinux_2_28_x86_64.whl"
+    store_with(farm / "store", record(name))
+    for words in (["--rebuild"], ["--reason", "x"], ["--rebuild", "--reason", " "]):
+        with pytest.raises(UsageError, match="--rebuild and --reason"):
+            main(["plan", "--farm", str(farm), *words])
+    words = ["plan", "--farm", str(farm), "--only", CELL, "--rebuild", "--reason", "new gcc"]
+    (job,) = document_of(capsys, *words)["jobs"]
+    assert (job["build"], job["reason"]) == (1, "new gcc")
+
+
+def test_github_matrices(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--farm", str(farm), "--github-matrix"]) == 0
+    (batch,) = json.loads(capsys.readouterr().out)["batches"]
+    assert len(batch["compile"]["include"]) == 20
+    assert len(batch["link"]["include"]) == 5
+    assert batch["link"]["include"][0]["kind"] == "link"
+    assert batch["compile"]["include"][0]["python"] == "3.10"
+
+
+def test_the_table_shows_totals_by_reason(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--farm", str(farm), "--budget-minutes", "50"]) == 0
+    text = capsys.readouterr().out
+    assert "2 cells, 2 jobs in 1 batches, 40 minutes" in text
+    for line in ("      2  planned", "      8  over the budget", "refused: below min_pytorch"):
+        assert line in text
+    assert main(["plan", "--farm", str(farm), "--only", CELL, "--explain"]) == 0
+    assert f"{CELL}  planned" in capsys.readouterr().out
+
+
+def test_the_grid_explains_every_candidate(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["grid", "demo", "--explain", "--farm", str(farm)]) == 0
+    text = capsys.readouterr().out
+    assert f"{CELL}  2.14.1               8.0+PTX        1" in text
+    assert "cu130-torch2.13.0-cp315-linux_x86_64   refused   the farm's min_pytorch is 2.14" in text
+    document = document_of(capsys, "grid", "--explain", "--farm", str(farm))
+    (demo, _) = document["packages"]
+    assert len(demo["decisions"]) == sum(demo["totals"].values())
+    assert demo["cells"][0]["id"] == CELL.replace("cp311", "cp310")

@@ -1,6 +1,7 @@
 """A plan's filters: each is checked against what exists, so that a typo never plans nothing."""
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -76,7 +77,7 @@ def _rule(chosen: frozenset[str], word_of: Callable[[Point], str]) -> Callable[[
 def _chosen(
     what: str, given: Iterable[str], known: Iterable[str], spelling: Callable[[str], str]
 ) -> frozenset[str]:
-    values = sorted(set(known))
+    values = sorted(set(known), key=_natural)
     found = set()
     for text in given:
         try:
@@ -87,6 +88,12 @@ def _chosen(
             raise _unknown(what, text, values)
         found.add(word)
     return frozenset(found)
+
+
+def _natural(text: str) -> list[tuple[int, str]]:
+    """Return a key that sorts 2.9 before 2.10."""
+    parts = re.split(r"(\d+)", text)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
 def _unknown(what: str, text: str, values: list[str]) -> BadInputError:

@@ -32,7 +32,7 @@ from wheelfarm.toolkit.parts import (
     missing_part,
     wheel_name,
 )
-from wheelfarm.toolkit.roots import conda_roots, system_roots, wheel_roots
+from wheelfarm.toolkit.roots import conda_roots, pathfinder_roots, system_roots, wheel_roots
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +83,14 @@ def find_toolkit(
         environment = Environment.here() if python is None else Environment.of_python(python)
     wanted = _wanted(cuda, environment, tuple(needs), tuple(libraries))
     candidates: list[Candidate] = []
+    seen: set[Path] = set()
     for item in _places(source, environment, machine):
+        if isinstance(item, Root):
+            # Two layouts may share a folder, one layout is judged there once.
+            place = item.path.resolve() / item.layout
+            if place in seen:
+                continue
+            seen.add(place)
         candidate = item if isinstance(item, Candidate) else judge(item, wanted)
         candidates.append(candidate)
         if candidate.root is not None and not candidate.reason:
@@ -165,6 +172,8 @@ def _places(
         yield from conda_roots(environment, machine)
     if source in {"auto", "system"}:
         yield from system_roots(machine)
+    if source == "auto":
+        yield from pathfinder_roots(environment, machine)
 
 
 def _version_reason(root: Root, wanted: Wanted) -> str:

@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import shutil
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -103,6 +104,32 @@ def system_roots(machine: Machine) -> Iterator[Root | Candidate]:
         elif item.path.resolve() not in seen:
             seen.add(item.path.resolve())
             yield item
+
+
+def pathfinder_roots(environment: Environment, machine: Machine) -> Iterator[Root]:
+    """Yield what NVIDIA's cuda-pathfinder finds beyond wheels, for this process and machine.
+
+    It knows places that are not walked here (a toolkit whose libraries the loader finds). It
+    answers for its own process alone, prefers CUDA 13's wheels whatever torch's CUDA is, and
+    remembers variables for the life of the process; so it is asked last, and not about wheels.
+    """
+    if environment.folders != Environment.here().folders or machine.environ is not os.environ:
+        return
+    try:
+        from cuda.pathfinder import locate_nvidia_header_directory
+    except ImportError:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = locate_nvidia_header_directory("cudart")
+    if found is None or found.abs_path is None or found.found_via == "site-packages":
+        return
+    include = Path(found.abs_path)
+    top = (
+        include.parent.parent.parent if include.parent.parent.name == "targets" else include.parent
+    )
+    source: Source = "conda" if found.found_via == "conda" else "system"
+    yield prefix_root(machine, source, top, f"cuda-pathfinder ({found.found_via})")
 
 
 def torch_places(machine: Machine) -> Iterator[Root | Candidate]:

@@ -7,7 +7,7 @@ import pytest
 from tests.toolkit import trees
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import Minor
-from wheelfarm.toolkit.environment import Environment, read_torch_version
+from wheelfarm.toolkit.environment import Environment
 from wheelfarm.toolkit.find import find_toolkit
 from wheelfarm.toolkit.model import CpuOnlyTorchError, NoToolkitError, Step, Toolkit
 
@@ -340,17 +340,20 @@ def test_windows_toolkits_newest_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "def x(:", "cuda = '13.0'\n", "__version__ = 3\n", "\0"])
-def test_a_version_file_that_is_none(tmp_path: Path, text: str) -> None:
-    path = trees.touch(tmp_path / "torch" / "version.py", text)
-    with pytest.raises(BadInputError):
-        read_torch_version(path)
+def test_a_torch_that_does_not_say_what_it_is(site: Path, tmp_path: Path, text: str) -> None:
+    trees.cu13(site)
+    trees.touch(site / "torch" / "version.py", text)
+    with pytest.raises(BadInputError, match="does not say which torch this is"):
+        find(trees.environment(site), tmp_path)
 
 
-def test_a_version_file_is_read_and_never_run(tmp_path: Path) -> None:
+def test_torchs_version_file_is_read_and_never_run(site: Path, tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     text = f"open({str(marker)!r}, 'w')\n__version__ = '2.14.1'\ncuda = '13.0'\n"
-    facts = read_torch_version(trees.touch(tmp_path / "torch" / "version.py", text))
-    assert (facts.version, facts.cuda) == ("2.14.1", Minor(13, 0))
+    trees.touch(site / "torch" / "version.py", text)
+    facts = trees.environment(site).torch()
+    assert facts is not None
+    assert (str(facts.version), facts.cuda) == ("2.14.1", Minor(13, 0))
     assert not marker.exists()
 
 

@@ -228,9 +228,7 @@ def test_without_a_driver_a_stand_in_is_made_behind_the_usual_folders(
     toolkit_python: Path, tmp_path: Path
 ) -> None:
     environment = Environment.of_python(toolkit_python)
-    machine = trees.machine(
-        tmp_path, PATH="/usr/bin:/bin", WHEELFARM_CACHE_DIR=str(tmp_path / "cache")
-    )
+    machine = trees.machine(tmp_path, PATH="/usr/bin:/bin", WHEELFARM_CACHE=str(tmp_path / "cache"))
     made = build_flags(("cudart",), environment=environment, machine=machine)
     assert made is not None
     assert made.driver is not None
@@ -255,7 +253,7 @@ def test_another_cudas_development_links_earlier_on_the_line_are_not_picked(
         subprocess.run([*empty, "-o", trap / soname], check=True)
         (trap / f"lib{name}.so").symlink_to(f"lib{name}.so.11.0")
     # The trap is one: a plain name takes CUDA 11's.
-    bait = ["gcc", "-shared", "-x", "c", "/dev/null", "-o", tmp_path / "bait.so"]
+    bait = ["gcc", "-shared", "-x", "c", "/dev/null", "-o", str(tmp_path / "bait.so")]
     subprocess.run([*bait, f"-L{trap}", "-Wl,--no-as-needed", "-lcudart"], check=True)
     assert "libcudart.so.11.0" in dynamic_section(tmp_path / "bait.so")
     source = trees.touch(
@@ -272,7 +270,7 @@ def test_another_cudas_development_links_earlier_on_the_line_are_not_picked(
     assert made is not None
     result = tmp_path / "x.so"
     includes = [f"-I{folder}" for folder in made.include_dirs]
-    command = ["g++", "-shared", "-fPIC", "-o", result, source, *includes, f"-L{trap}"]
+    command = ["g++", "-shared", "-fPIC", "-o", str(result), str(source), *includes, f"-L{trap}"]
     subprocess.run([*command, *made.link_args], check=True)
     dynamic = dynamic_section(result)
     assert "[libcudart.so.13]" in dynamic

@@ -12,12 +12,27 @@ from wheelfarm.model.versions import Minor
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InstalledTorch:
-    """A torch: its folder, the full version of ``version.py``, its CUDA, its requirements."""
+    """A torch: its folder, the full version of ``version.py``, its CUDA, its requirements.
+
+    ``hip`` and ``xpu`` are the versions that builds for AMD's and Intel's devices name.
+    """
 
     folder: Path
     version: Version
     cuda: Minor | None
     requires_dist: tuple[str, ...]
+    hip: str | None = None
+    xpu: str | None = None
+
+    @property
+    def cpu_only(self) -> bool:
+        """Whether this torch drives no accelerator at all."""
+        return self.cuda is None and not self.foreign
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this torch drives an accelerator other than CUDA (HIP, SYCL)."""
+        return self.cuda is None and bool(self.hip or self.xpu)
 
 
 def read_installed_torch(site_packages: Path) -> InstalledTorch | None:
@@ -32,8 +47,8 @@ def read_installed_torch(site_packages: Path) -> InstalledTorch | None:
         return None
     values = _assignments(tree)
     try:
-        version = Version(str(values["__version__"]))
-    except (KeyError, InvalidVersion):
+        version = Version(_text(values.get("__version__")) or "")
+    except InvalidVersion:
         return None
     cuda = values.get("cuda")
     return InstalledTorch(
@@ -41,7 +56,13 @@ def read_installed_torch(site_packages: Path) -> InstalledTorch | None:
         version=version,
         cuda=Minor.parse(cuda) if isinstance(cuda, str) else None,
         requires_dist=_requirements(site_packages),
+        hip=_text(values.get("hip")),
+        xpu=_text(values.get("xpu")),
     )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _assignments(tree: ast.Module) -> dict[str, object]:

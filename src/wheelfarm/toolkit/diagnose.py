@@ -3,7 +3,6 @@
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from wheelfarm.errors import BadInputError, BuildError
 
@@ -26,30 +25,21 @@ class Needs:
 
 def read_needs(library: Path) -> Needs:
     """Read an ELF file's dynamic section; BadInputError where it is none or is cut short."""
-    from elftools.common.exceptions import ELFError
-    from elftools.elf.dynamic import DynamicSection
-    from elftools.elf.elffile import ELFFile
+    from wheelfarm.facts.elf import read_elf
 
-    needed: list[str] = []
-    paths: dict[str, list[str]] = {"DT_RPATH": [], "DT_RUNPATH": []}
     try:
-        with library.open("rb") as stream:
-            sections = ELFFile(stream).iter_sections()
-            dynamic = [section for section in sections if isinstance(section, DynamicSection)]
-            tags: list[Any] = [tag for section in dynamic for tag in section.iter_tags()]
-            needed += [tag.needed for tag in tags if tag.entry.d_tag == "DT_NEEDED"]
-            for tag in tags:
-                if tag.entry.d_tag in paths:
-                    rpath = tag.entry.d_tag == "DT_RPATH"
-                    paths[tag.entry.d_tag] += (tag.rpath if rpath else tag.runpath).split(":")
-    except (OSError, ELFError, ValueError, KeyError) as error:
-        message = f"{library} is no readable shared library: {error}"
+        facts = read_elf(library.read_bytes(), library.name)
+    except OSError as error:
+        message = f"{library} cannot be read: {error.strerror}"
         raise BadInputError(message) from error
+    if facts.problem:
+        message = f"{library} is no whole shared library: {facts.problem}"
+        raise BadInputError(message)
     # A RUNPATH makes the loader ignore an RPATH (ld.so(8)).
-    chosen = paths["DT_RUNPATH"] or paths["DT_RPATH"]
+    chosen = facts.runpath or facts.rpath
     origin = str(library.resolve().parent)
     folders = [entry.replace("$ORIGIN", origin).replace("${ORIGIN}", origin) for entry in chosen]
-    return Needs(needed=tuple(needed), folders=tuple(Path(entry) for entry in folders if entry))
+    return Needs(needed=facts.needed, folders=tuple(Path(entry) for entry in folders if entry))
 
 
 def load_failure(library: Path, error: Exception) -> LibraryLoadError:

@@ -4,7 +4,6 @@ The farm builds in other environments than its own, so everything here also work
 given by path: it is asked once for its ``sys.path``.
 """
 
-import ast
 import json
 import logging
 import re
@@ -19,7 +18,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from wheelfarm.errors import BadInputError, CouldNotLookError
-from wheelfarm.model.versions import Minor
+from wheelfarm.facts.installed_torch import InstalledTorch, read_installed_torch
 
 logger = logging.getLogger(__name__)
 
@@ -35,27 +34,6 @@ print(json.dumps({
 }))
 """
 _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)\.(?:dist|egg)-info", re.ASCII)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TorchFacts:
-    """What torch's own version.py says; ``cuda`` is None for CPU, HIP and SYCL builds."""
-
-    folder: Path
-    version: str
-    cuda: Minor | None
-    hip: str | None
-    xpu: str | None
-
-    @property
-    def cpu_only(self) -> bool:
-        """Whether this torch drives no accelerator at all."""
-        return self.cuda is None and self.hip is None and self.xpu is None
-
-    @property
-    def foreign(self) -> bool:
-        """Whether this torch drives an accelerator other than CUDA (HIP, SYCL)."""
-        return self.cuda is None and not self.cpu_only
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,57 +111,20 @@ class Environment:
                     logger.debug("%s has no PEP 440 version", entry)
         return found
 
-    def torch(self) -> TorchFacts | None:
-        """Return what the torch of this environment says of itself; None where there is none."""
+    def torch(self) -> InstalledTorch | None:
+        """Return what the torch of this environment says of itself; None where there is none.
+
+        Raises BadInputError where its version.py is not as torch writes it.
+        """
         for folder in self.folders:
             path = folder / "torch" / "version.py"
             if path.is_file():
-                return read_torch_version(path)
+                found = read_installed_torch(folder)
+                if found is None:
+                    message = f"{path} does not say which torch this is"
+                    raise BadInputError(message)
+                return found
         return None
-
-
-def read_torch_version(path: Path) -> TorchFacts:
-    """Read torch's version.py without running it; BadInputError where it is not as torch writes it.
-
-    PyPI's torch carries no local label in its metadata; this file is where its CUDA stands.
-    """
-    values: dict[str, object] = {}
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError) as error:
-        message = f"{path} could not be read: {error}"
-        raise BadInputError(message) from error
-    for node in tree.body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign):
-            continue
-        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
-        value = node.value
-        if isinstance(target, ast.Name) and isinstance(value, ast.Constant):
-            values[target.id] = value.value
-    version = values.get("__version__")
-    if not isinstance(version, str):
-        message = f"{path} does not say which torch this is"
-        raise BadInputError(message)
-    cuda = values.get("cuda")
-    return TorchFacts(
-        folder=path.parent,
-        version=version,
-        cuda=Minor(*_two_numbers(cuda, path)) if isinstance(cuda, str) and cuda else None,
-        hip=_text(values.get("hip")),
-        xpu=_text(values.get("xpu")),
-    )
-
-
-def _two_numbers(text: str, path: Path) -> tuple[int, int]:
-    match = re.match(r"(\d+)\.(\d+)", text, re.ASCII)
-    if match is None:
-        message = f"{path} names a CUDA version that is none: {text!r}"
-        raise BadInputError(message)
-    return int(match[1]), int(match[2])
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _rank(folder: Path, prefix: Path, base: Path, user: str) -> int:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.facts.installed_torch import InstalledTorch
 from wheelfarm.model.versions import Minor
-from wheelfarm.toolkit.environment import Environment, TorchFacts
+from wheelfarm.toolkit.environment import Environment
 from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.model import (
     SOURCES,
@@ -128,7 +129,7 @@ def missing_files(root: Root, wanted: Wanted) -> tuple[Missing, ...]:
     return tuple(lacking)
 
 
-def torch_cuda(environment: Environment) -> TorchFacts | None:
+def torch_cuda(environment: Environment) -> InstalledTorch | None:
     """Return the torch of an environment; CpuOnlyTorchError where it drives no CUDA device."""
     torch = environment.torch()
     if torch is not None and torch.cuda is None:

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.facts.installed_torch import InstalledTorch
 from wheelfarm.model.platform import System
 from wheelfarm.toolkit.driver import Driver, driver_folders, driver_or_stand_in
-from wheelfarm.toolkit.environment import Environment, TorchFacts
+from wheelfarm.toolkit.environment import Environment
 from wheelfarm.toolkit.find import find_toolkit, torch_cuda
 from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.model import Candidate, NoToolkitError, Root, Toolkit
@@ -111,7 +112,7 @@ def build_flags(
     return flags_of(toolkit, libraries, driver=driver, variables=variables, machine=machine)
 
 
-def installed_toolkit(machine: Machine, torch: TorchFacts | None) -> Root | None:
+def installed_toolkit(machine: Machine, torch: InstalledTorch | None) -> Root | None:
     """Return the toolkit that torch would build with by itself; None where there is none.
 
     A variable that names no toolkit is named in the log and counts for nothing.

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfarm import files
 from wheelfarm.errors import BuildError, CouldNotLookError
+from wheelfarm.facts.installed_torch import InstalledTorch
 from wheelfarm.run import run
 from wheelfarm.toolkit.diagnose import load_failure
 from wheelfarm.toolkit.driver import stand_in
-from wheelfarm.toolkit.environment import TorchFacts
 from wheelfarm.toolkit.flags import BuildFlags, rpath_argument
 from wheelfarm.toolkit.jit_store import JitStore
 from wheelfarm.toolkit.layout import Machine
@@ -46,7 +46,7 @@ class Build:
     function: str
     arguments: Mapping[str, Any]
     flags: BuildFlags | None
-    torch: TorchFacts
+    torch: InstalledTorch
 
 
 def build(

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.facts.installed_torch import InstalledTorch
 from wheelfarm.run import run
 from wheelfarm.toolkit.digests import Digests
-from wheelfarm.toolkit.environment import TorchFacts
 from wheelfarm.toolkit.flags import BuildFlags
 
 _FORMAT = 1
@@ -42,7 +42,7 @@ def jit_key(
     sources: Sources,
     flags: BuildFlags | None,
     *,
-    torch: TorchFacts,
+    torch: InstalledTorch,
     torch_abi: bool,
     archs: str,
     compiler: Path,
@@ -64,7 +64,7 @@ def jit_key(
         "include_paths": [os.path.realpath(path) for path in sources.include_paths],
         "toolkit": None if flags is None else _toolkit(sources, flags, digests),
         "torch": {
-            "version": torch.version,
+            "version": str(torch.version),
             "abi": torch_abi,
             "facts": digests.of_file(torch.folder / "version.py"),
             "headers": digests.of_folder(torch.folder / "include"),

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from wheelfarm.errors import CouldNotLookError
 
-VARIABLE = "WHEELFARM_CACHE_DIR"
+VARIABLE = "WHEELFARM_CACHE"
 
 
 def cache_root(environ: Mapping[str, str], home: Path | None = None) -> Path:
-    """Return the cache's folder: WHEELFARM_CACHE_DIR, else the system's usual place for caches."""
+    """Return the cache's folder: WHEELFARM_CACHE, else the system's usual place for caches."""
     if given := environ.get(VARIABLE, "").strip():
         return Path(given)
     if local := environ.get("LOCALAPPDATA", "").strip():

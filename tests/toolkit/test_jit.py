@@ -1,0 +1,324 @@
+"""JIT builds against the wheels: what is built, what hits, what is built anew, what is refused."""
+
+import os
+import signal
+import subprocess
+import textwrap
+from pathlib import Path
+
+import elftools
+import pytest
+
+from tests.toolkit import trees
+
+pytestmark = [pytest.mark.compile, pytest.mark.torch]
+
+SOURCE_FOLDER = Path(__file__).parents[2] / "src"
+#: A Python module without torch's headers, which cost a minute; it asks the runtime its version.
+MODULE = """\
+#include <Python.h>
+#include <cuda_runtime_api.h>
+#include "answer.h"
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+#define TEXT2(a) #a
+#define TEXT(a) TEXT2(a)
+static PyObject *version(PyObject *, PyObject *) {
+    int number = 0;
+    cudaRuntimeGetVersion(&number);
+    return PyLong_FromLong(number);
+}
+static PyObject *answer(PyObject *, PyObject *) { return PyLong_FromLong(ANSWER); }
+static PyMethodDef methods[] = {
+    {"version", version, METH_NOARGS, 0}, {"answer", answer, METH_NOARGS, 0}, {0, 0, 0, 0}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, TEXT(TORCH_EXTENSION_NAME), 0, -1, methods};
+PyMODINIT_FUNC JOIN(PyInit_, TORCH_EXTENSION_NAME)() { return PyModule_Create(&module); }
+"""
+#: What every script below starts with.
+HEAD = """\
+import glob, json, logging, os, sys
+from pathlib import Path
+from wheelfarm.toolkit import load, load_inline
+from wheelfarm.errors import WheelfarmError
+work = Path(sys.argv[1])
+def module(**more):
+    return load("tiny", work / "tiny.cpp", **more)
+def results():
+    return sorted(glob.glob(str(work / "cache/jit/v1/tiny/*/result-*")))
+"""
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "tiny.cpp").write_text(MODULE)
+    (tmp_path / "answer.h").write_text("#define ANSWER 41\n")
+    packages = tmp_path / "packages"
+    packages.mkdir()
+    (packages / "elftools").symlink_to(Path(elftools.__file__).parent)
+    # Who calls any nvcc of the machine is found out.
+    trees.executable(
+        tmp_path / "bin" / "nvcc",
+        f"#!/bin/sh\necho called >> {tmp_path}/nvcc-called\nexit 97\n",
+    )
+    return tmp_path
+
+
+def variables(work: Path, **more: str) -> dict[str, str]:
+    return {
+        "HOME": str(work / "home"),
+        "PATH": f"{work / 'bin'}:/usr/bin:/bin",
+        "PYTHONPATH": f"{SOURCE_FOLDER}:{work / 'packages'}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "WHEELFARM_CACHE": str(work / "cache"),
+        "WHEELFARM_CUDA_FROM_WHEELS": "1",
+        **more,
+    }
+
+
+def run(python: Path, work: Path, script: str, **more: str) -> str:
+    completed = subprocess.run(
+        [python, "-c", HEAD + textwrap.dedent(script), str(work)],
+        check=False,
+        capture_output=True,
+        text=True,
+        env=variables(work, **more),
+    )
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout.strip()
+
+
+def built(work: Path) -> list[Path]:
+    return sorted(work.glob("cache/jit/v1/tiny/*/result-*"))
+
+
+def test_contents_decide_and_nothing_else(torch_python: Path, work: Path) -> None:
+    """One process: cold, same, new times, one byte changed under an old time, and back."""
+    output = run(
+        torch_python,
+        work,
+        """
+        first = module()
+        assert (first.version(), first.answer()) == (13000, 41)
+        assert module() is first and len(results()) == 1
+        for name in ("tiny.cpp", "answer.h"):
+            os.utime(work / name, (1, 1))
+        assert module() is first and len(results()) == 1
+        # One byte, the same size, an older time.
+        (work / "answer.h").write_text("#define ANSWER 42\\n")
+        os.utime(work / "answer.h", (0, 0))
+        second = module()
+        assert second.answer() == 42 and len(results()) == 2
+        (work / "answer.h").write_text("#define ANSWER 41\\n")
+        assert module() is first and len(results()) == 2
+        module(extra_cflags=["-DX"])
+        assert len(results()) == 3
+        print("done", first.__file__)
+        """,
+    )
+    assert output.startswith("done")
+    assert not (work / "nvcc-called").exists()
+    library = Path(output.split(maxsplit=1)[1])
+    alone_and_injected(torch_python, library)
+    warm_without_torchs_builder(torch_python, work)
+
+
+def alone_and_injected(python: Path, library: Path) -> None:
+    """The library loads by itself, before and after torch and under LD_PRELOAD."""
+    use = f"found = ctypes.CDLL({str(library)!r})"
+    for order in (f"import ctypes; {use}; import torch", f"import ctypes, torch; {use}"):
+        load = f"{order}; print(hasattr(found, 'PyInit_tiny'))"
+        clean = subprocess.run(
+            [python, "-c", load], check=True, capture_output=True, text=True, env={}
+        )
+        assert clean.stdout.strip() == "True"
+    listing = subprocess.run(
+        ["ldd", library], check=True, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}
+    ).stdout
+    runtime = next(line for line in listing.splitlines() if "libcudart.so.13" in line)
+    assert "nvidia/cu13/lib/libcudart.so.13" in runtime
+    injected = subprocess.run(
+        [python, "-c", "print('up')"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"LD_PRELOAD": str(library)},
+    )
+    assert (injected.stdout.strip(), injected.stderr) == ("up", "")
+
+
+def warm_without_torchs_builder(python: Path, work: Path) -> None:
+    """A hit in another process, from the environment under another name, builds nothing."""
+    prefix = subprocess.run(
+        [python, "-c", "import sys; print(sys.prefix)"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    (work / "other-name").symlink_to(prefix)
+    before = built(work)
+    output = run(
+        work / "other-name" / "bin" / "python",
+        work,
+        """
+        found = module()
+        assert sys.prefix.endswith("other-name"), sys.prefix
+        print(found.answer(), "torch.utils.cpp_extension" in sys.modules)
+        """,
+    )
+    assert output == "41 False"
+    assert built(work) == before
+
+
+def test_two_processes_build_once(torch_python: Path, work: Path) -> None:
+    script = HEAD + "print(module().__file__)\n"
+    processes = [
+        subprocess.Popen(
+            [torch_python, "-c", script, str(work)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=variables(work),
+        )
+        for _ in range(2)
+    ]
+    answers = [process.communicate()[0].strip() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0]
+    assert answers[0] == answers[1]
+    assert len(built(work)) == 1
+
+
+def test_a_killed_build_is_never_loaded(torch_python: Path, work: Path) -> None:
+    """The compiler stops half-way, everything is killed, and the next process builds anew."""
+    fifo = work / "started"
+    os.mkfifo(fifo)
+    compiler = trees.executable(
+        work / "bin" / "slow-c++",
+        f'#!/bin/sh\ncase "$*" in *-shared*)\n'
+        f"  if [ -e {work}/stop ]; then\n"
+        f"    for word; do case $word in *.so) echo half > $word;; esac; done\n"
+        f'    echo now > {fifo}; exec sleep 600\n  fi;; esac\nexec c++ "$@"\n',
+    )
+    (work / "stop").touch()
+    process = subprocess.Popen(
+        [torch_python, "-c", HEAD + "module()\n", str(work)],
+        env=variables(work, CXX=str(compiler)),
+        start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )
+    assert fifo.read_text().strip() == "now"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    (leftover,) = built(work)
+    assert (leftover / "tiny.so").read_text() == "half\n"
+
+    (work / "stop").unlink()
+    assert run(torch_python, work, "print(module().answer())", CXX=str(compiler)) == "41"
+    assert not leftover.exists()
+    assert len(built(work)) == 1
+
+
+def test_a_compile_error_shows_the_compilers_lines_and_the_log(
+    torch_python: Path, work: Path
+) -> None:
+    (work / "tiny.cpp").write_text("#include <cuda_runtime_api.h>\nint f() { return oops; }\n")
+    output = run(
+        torch_python,
+        work,
+        """
+        try:
+            module()
+        except WheelfarmError as error:
+            print(error.exit_code, error)
+        assert not results()
+        """,
+    )
+    assert output.startswith("3 the extension 'tiny' does not build")
+    assert "tiny.cpp:2:" in output
+    log = Path(output.split("log: ")[1].strip())
+    assert "oops" in log.read_text()
+
+
+def test_an_environment_that_moved_is_named(torch_python: Path, work: Path) -> None:
+    """A library whose wheels moved says which folder is gone."""
+    wheels = work / "env" / "nvidia" / "cu13" / "lib"
+    wheels.mkdir(parents=True)
+    empty = ["gcc", "-shared", "-x", "c", "/dev/null"]
+    # A name of its own: the machine's loader may know another libcudart.
+    name = "libonlyhere.so.13"
+    subprocess.run([*empty, f"-Wl,-soname,{name}", "-o", str(wheels / name)], check=True)
+    library = work / "moved.so"
+    link = ["-Wl,--no-as-needed", f"-L{wheels}", f"-l:{name}", f"-Wl,-rpath,{wheels}"]
+    subprocess.run([*empty, "-o", str(library), *link], check=True)
+    script = f"""
+        from wheelfarm.toolkit import load_library
+        try:
+            load_library(Path({str(library)!r}))
+            print("loads")
+        except WheelfarmError as error:
+            print(error)
+        """
+    assert run(torch_python, work, script) == "loads"
+    (work / "env").rename(work / "env-moved")
+    output = run(torch_python, work, script)
+    assert "the folders that it was built against moved or were removed" in output
+    assert str(wheels) in output
+    assert "not found: libonlyhere.so.13" in output
+
+
+def test_device_code_is_built_by_the_wheels_own_nvcc(torch_python: Path, work: Path) -> None:
+    """A .cu source: nvcc through the view, cudart by the view's unversioned name."""
+    (work / "kernel.cu").write_text(
+        "#include <cuda_runtime.h>\n__global__ void kernel(int *out) { *out = 1; }\n"
+        'extern "C" int launch() { kernel<<<1, 1>>>(nullptr); return (int)cudaGetLastError(); }\n'
+    )
+    before = frozen(torch_python)
+    output = run(
+        torch_python,
+        work,
+        """
+        import ctypes
+        try:
+            load("tiny", work / "kernel.cu", is_python_module=False)
+        except WheelfarmError as error:
+            print(error)
+        os.environ["TORCH_CUDA_ARCH_LIST"] = "9.0"
+        path = load("tiny", work / "kernel.cu", is_python_module=False)
+        print("launch", ctypes.CDLL(path).launch() != 0)
+        """,
+    )
+    assert "set TORCH_CUDA_ARCH_LIST" in output
+    assert output.endswith("launch True")
+    assert not (work / "nvcc-called").exists()
+    assert frozen(torch_python) == before
+
+
+def frozen(python: Path) -> list[str]:
+    """Names in the wheels' folder: nothing is ever added there."""
+    script = "import nvidia, os; print(sorted(os.listdir(nvidia.__path__[0] + '/cu13/lib')))"
+    return subprocess.run(
+        [python, "-c", script], check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+def test_text_sources_and_modes(torch_python: Path, work: Path) -> None:
+    text = MODULE.replace('#include "answer.h"', "#define ANSWER 7")
+    (work / "text.cpp").write_text(text)
+    output = run(
+        torch_python,
+        work,
+        """
+        text = (work / "text.cpp").read_text()
+        inline = lambda: load_inline("tiny", text, no_implicit_headers=True)
+        first = inline()
+        print(first.answer(), inline() is first, len(results()))
+        os.environ["WHEELFARM_CUDA_FROM_WHEELS"] = "perhaps"
+        try:
+            inline()
+        except WheelfarmError as error:
+            print(error)
+        try:
+            load("no/name", work / "tiny.cpp")
+        except WheelfarmError as error:
+            print(error)
+        """,
+    )
+    lines = output.splitlines()
+    assert lines[0] == "7 True 1"
+    assert "WHEELFARM_CUDA_FROM_WHEELS=perhaps is invalid" in output
+    assert "'no/name' is no name of an extension module" in output

@@ -1,7 +1,8 @@
 """ELF: from a file's bytes to its facts, as the loader sees them (the dynamic segment).
 
-Headers, segments and tags are read by pyelftools; the dynamic symbol table and the version needs,
-which may have hundreds of thousands of rows, by struct at the places that the loader would use.
+The header and the sections are read by pyelftools; program headers, tags, the dynamic symbol table
+and the version needs, which may have hundreds of thousands of rows, by struct at the places that
+the loader would use.
 So stripped files are read too. Nothing is taken on trust: every offset is held against the file's
 size, and a file that is cut short has a ``problem`` and no facts.
 Sources: the System V gABI, the GNU symbol versioning and hash sections (LSB 5.0).
@@ -26,6 +27,8 @@ _HEADER_SIZE = 64
 _MACHINES = {62: "x86_64", 183: "aarch64", 190: "cuda", 3: "i386", 40: "arm", 243: "riscv64"}
 _CUDA = 190
 _SYMBOL = struct.Struct("<IBBHQQ")
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_PT_LOAD, _PT_DYNAMIC = 1, 2
 _TAG = struct.Struct("<QQ")
 _NEED = struct.Struct("<HHIII")
 _NEED_PART = struct.Struct("<IHHII")
@@ -84,7 +87,7 @@ def _read(data: Buffer, path: str) -> BinaryFacts:
     stream.seek(0)
     elf = ELFFile(stream)
     sections = tuple(_sections(elf, len(data)))
-    dynamic = _Dynamic.read(data, elf, sections)
+    dynamic = _Dynamic.read(data, sections)
     undefined, defined = dynamic.symbols()
     return BinaryFacts(
         path=path,
@@ -131,13 +134,23 @@ def _sections(elf: "ELFFile", size: int) -> Iterator[_Section]:
         yield found
 
 
-def _segments(elf: "ELFFile", kind: str, size: int) -> Iterator[_Segment]:
-    for segment in elf.iter_segments(kind):
-        offset, length = segment["p_offset"], segment["p_filesz"]
-        if offset + length > size:
-            message = f"cut short: a segment ends at {offset + length}, the file at {size} bytes"
+def _segments(data: Buffer, kind: int) -> Iterator[_Segment]:
+    """Yield the program headers of a kind; pyelftools would walk the sections for each of them."""
+    start = _TABLE.unpack_from(data, 32)[0]
+    step, count = _SIZES.unpack_from(data, 54)
+    if start + step * count > len(data) or (count and step < _SEGMENT.size):
+        message = f"cut short: its program headers end at {start + step * count}"
+        raise CutShortError(message)
+    for index in range(count):
+        found, _, offset, address, _, length, _, _ = _SEGMENT.unpack_from(
+            data, start + index * step
+        )
+        if found != kind:
+            continue
+        if offset + length > len(data):
+            message = f"cut short: a segment ends at {offset + length}, the file at {len(data)}"
             raise CutShortError(message)
-        yield _Segment(segment["p_vaddr"], offset, length)
+        yield _Segment(address, offset, length)
 
 
 def _paths(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -156,11 +169,10 @@ class _Dynamic:
     """Rows of the section ``.dynsym``, 0 where there is none: a count for files without hashes."""
 
     @classmethod
-    def read(cls, data: Buffer, elf: "ELFFile", sections: tuple[_Section, ...]) -> "_Dynamic":
+    def read(cls, data: Buffer, sections: tuple[_Section, ...]) -> "_Dynamic":
         tags: dict[str, list[int]] = {}
-        segments = tuple(_segments(elf, "PT_LOAD", len(data)))
-        for segment in _segments(elf, "PT_DYNAMIC", len(data)):
-            # The tags are read by hand: pyelftools would resolve strings as it goes.
+        segments = tuple(_segments(data, _PT_LOAD))
+        for segment in _segments(data, _PT_DYNAMIC):
             whole = segment.size - segment.size % _TAG.size
             for tag, value in _TAG.iter_unpack(data[segment.offset : segment.offset + whole]):
                 if tag == 0:

@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from packaging.utils import canonicalize_name
 
@@ -30,9 +31,10 @@ def check_libraries(subject: Subject) -> Check:
     fails: list[str] = []
     warnings: list[str] = []
     classes: dict[str, set[str]] = {}
+    around = _Around.of(subject)
     for binary in subject.binaries:
         for name in binary.needed + binary.delayed:
-            word, finding = _classify(subject, name)
+            word, finding = _classify(subject, around, name)
             classes.setdefault(word, set()).add(name)
             if not finding:
                 continue
@@ -49,18 +51,41 @@ def check_libraries(subject: Subject) -> Check:
     )
 
 
-def _classify(subject: Subject, name: str) -> tuple[str, str]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Around:
+    """What is there beside a binary: the wheel's own libraries, and what it requires."""
+
+    inside: frozenset[str]
+    required: frozenset[str]
+    with_torch: bool
+
+    @classmethod
+    def of(cls, subject: Subject) -> "_Around":
+        required = frozenset(
+            canonicalize_name(requirement.name)
+            for requirement in requirements_of(subject.facts.requires_dist)
+            if requirement.marker is None or "extra" not in str(requirement.marker)
+        )
+        inside = subject.inside
+        return cls(
+            # Windows does not mind the case of a DLL's name.
+            inside=inside | {name.lower() for name in inside if name.lower().endswith(".dll")},
+            required=required,
+            with_torch=subject.facts.linkage.torch != "none" or "torch" in required,
+        )
+
+
+def _classify(subject: Subject, around: _Around, name: str) -> tuple[str, str]:
     """Return a needed library's class, and what is wrong with it (empty: nothing)."""
     base = name.rsplit("/", 1)[-1]
     expected = subject.expected
-    if _is_inside(subject, base):
+    if base in around.inside or base.lower() in around.inside:
         return "in the wheel", ""
     if expected is not None and matches(base, expected.allowed_needed):
         return "allowed", ""
-    comes_with_torch = subject.facts.linkage.torch != "none" or _requires(subject, "torch")
-    owner = "torch" if comes_with_torch and lies_beside_torch(base) else owner_of(base)
+    owner = "torch" if around.with_torch and lies_beside_torch(base) else owner_of(base)
     if owner == "nvidia":
-        return _nvidia(subject, base, with_torch=comes_with_torch)
+        return _nvidia(subject, around, base)
     return _outside(owner, base)
 
 
@@ -74,31 +99,16 @@ def _outside(owner: str | None, base: str) -> tuple[str, str]:
     return owner, ""
 
 
-def _is_inside(subject: Subject, base: str) -> bool:
-    names = subject.inside
-    if base in names:
-        return True
-    return base.lower().endswith(".dll") and base.lower() in {name.lower() for name in names}
-
-
-def _nvidia(subject: Subject, name: str, *, with_torch: bool) -> tuple[str, str]:
+def _nvidia(subject: Subject, around: _Around, name: str) -> tuple[str, str]:
     library = nvidia_library(name)
     if library is None:
         return "unexplained", "nothing known provides it"
-    if with_torch and library.preloaded:
+    if around.with_torch and library.preloaded:
         return "NVIDIA, loaded by torch", ""
     wanted = library.distributions(subject.facts.linkage.cuda_major)
-    if any(_requires(subject, project) for project in (*wanted, "cuda-toolkit")):
+    if around.required.intersection((*wanted, "cuda-toolkit")):
         return "NVIDIA, required", ""
     return "undeclared", f"the wheel should require {wanted[0] if wanted else 'its NVIDIA wheel'}"
-
-
-def _requires(subject: Subject, project: str) -> bool:
-    return any(
-        canonicalize_name(requirement.name) == project
-        for requirement in requirements_of(subject.facts.requires_dist)
-        if requirement.marker is None or "extra" not in str(requirement.marker)
-    )
 
 
 def check_driver(subject: Subject) -> Check:

@@ -148,7 +148,7 @@ verify: {import_nam: x}
             "be read as 2.1)"
         ),
         "patches[0] (line 9): no file matches 'none/*.patch'",
-        "patches[1] (line 9): patches lie beside the recipe",
+        "patches[1] (line 9): '../x.patch' does not lie inside its folder",
         (
             "arch_list (line 8): '9.0z' is no GPU architecture; expected one such as 9.0, 9.0a or "
             "10.0f"
@@ -275,3 +275,28 @@ def test_stable_abi_and_abi3_need_their_floors(tmp_path: Path) -> None:
         "links_torch (line 3): give either links_torch or torch_axis",
         "from_torch (line 5): from_torch goes only with torch_axis: stable_abi",
     ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'patches: ["\\0"]',
+        'patches: [""]',
+        'patches: ["**x/["]',
+        f"patches: [{'a' * 5000}]",
+        'patch_script: "\\0"',
+        f"patch_script: {'a' * 5000}",
+        "patch_script: /etc/passwd",
+        'build_subdir: "a/../../b"',
+        'build_subdir: "a\\\\b"',
+        'build_subdir: "\\e[31m"',
+        'env: {A: "x\\0y"}',
+    ],
+)
+def test_hostile_paths_and_values_are_faults(tmp_path: Path, line: str) -> None:
+    assert len(faults_of(recipe("x", line), tmp_path)) == 1
+
+
+@pytest.mark.parametrize("path", ['"\\0"', "a" * 5000, "~no-such-user/x", '""'])
+def test_hostile_local_sources_are_faults(tmp_path: Path, path: str) -> None:
+    assert len(faults_of(f"name: x\nsource: {{path: {path}}}\n", tmp_path)) == 1

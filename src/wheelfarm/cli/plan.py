@@ -5,6 +5,7 @@ import gc
 import json
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,10 @@ from wheelfarm.cli.farm_option import add_farm_option, farm_of, grids_of
 from wheelfarm.cli.output import clean, print_json_rows, print_table
 
 if TYPE_CHECKING:
-    from wheelfarm.plan.model import Plan, PlanRequest
+    from collections.abc import Mapping
+
+    from wheelfarm.plan.model import Cost, Plan, PlanRequest
+    from wheelfarm.recipes.model import Farm
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
     gc.disable()
     request = _request(arguments)
     farm = farm_of(arguments)
+    request = replace(request, costs=_measured(farm))
     wheels, source = stored_wheels(farm, arguments.store, arguments.have)
     grids = grids_of(farm, tuple(farm.recipes.values()))
     plan = make_plan(grids, wheels, farm.policy.defaults, request)
@@ -63,6 +68,17 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         _print_tables(plan, source, explain=arguments.explain)
     return 0
+
+
+def _measured(farm: "Farm") -> "Mapping[str, Cost]":
+    """Return what earlier runs of this farm took, by package; nothing ran is no cost known."""
+    # The engines' rooms are imported only where something ran: a plan must start at once.
+    if not (farm.root / ".wheelfarm" / "runs").is_dir():
+        return {}
+    from wheelfarm.build.workspace import Workspace
+    from wheelfarm.engines.record import all_results, measured_costs
+
+    return measured_costs(all_results(Workspace.of(farm.root)))
 
 
 def _request(arguments: argparse.Namespace) -> "PlanRequest":

@@ -167,7 +167,7 @@ class _Converter:
     def odd(self, node: yaml.Node, path: tuple[str | int, ...]) -> Any:
         text = str(node.value)[:40]
         if not node.tag.startswith(_TAG):
-            return self.fault(node, path, f"tags ({node.tag}) are not read")
+            return self.fault(node, path, f"tags ({node.tag!r}) are not read")
         kind = node.tag.removeprefix(_TAG)
         return self.fault(node, path, f"YAML reads {text} as {kind}, not as written; quote it")
 

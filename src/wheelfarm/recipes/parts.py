@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import PurePosixPath
 from typing import TypeVar
 
 from packaging.version import Version
@@ -12,6 +13,10 @@ from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, is_release, parse_version
 from wheelfarm.reading import Reader
+
+#: Linux takes no longer name (bytes); no farm has a longer path.
+_LONGEST_NAME = 255
+_LONGEST_PATH = 1000
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -100,6 +105,22 @@ def pythons(reader: Reader, key: str) -> tuple[PythonTag, ...]:
 def arch_map(reader: Reader, key: str) -> dict[Minor, ArchList]:
     """Read architectures per CUDA line."""
     return parsed_map(reader, key, Minor.parse, ArchList.parse)
+
+
+def usable_path(text: str) -> str:
+    """Return why a text cannot be a path; empty where it can."""
+    if not text or not text.isprintable():
+        return f"{text!r} is no path"
+    longest = max(len(part.encode()) for part in PurePosixPath(text).parts or ("",))
+    return "the path is too long" if len(text) > _LONGEST_PATH or longest > _LONGEST_NAME else ""
+
+
+def why_not_inside(text: str) -> str:
+    """Return why a path does not lie inside the folder it starts from; empty where it does."""
+    path = PurePosixPath(text)
+    if path.is_absolute() or ".." in path.parts or "\\" in text:
+        return f"{text!r} does not lie inside its folder"
+    return usable_path(text)
 
 
 def _calling(parse: Callable[[str], T], text: str) -> Callable[[], T]:

@@ -39,6 +39,8 @@ def read_policy(reader: Reader) -> FarmPolicy:
     for key in ("platforms", "supported_cudas", "python_min"):
         if not reader.has(key):
             reader.fault(f"the key {key!r} is required", key)
+        elif reader.raw(key) == []:
+            reader.fault("must name at least one", key)
     _check_arch_rows(reader, policy)
     reader.done()
     return policy

@@ -1,6 +1,7 @@
 """A recipe's table in, a ``Recipe`` out; all faults go to the reader."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -141,24 +142,31 @@ def _check_reasons(reader: Reader, recipe: Recipe) -> None:
 
 def _relative(reader: Reader, key: str) -> str:
     text = reader.string(key, "")
-    path = Path(text)
-    if path.is_absolute() or ".." in path.parts:
-        reader.fault(f"must lie inside the source tree, found {text!r}", key)
+    if text in {"", "."}:
         return ""
-    return "" if text in {"", "."} else path.as_posix()
+    if why := parts.why_not_inside(text):
+        reader.fault(why, key)
+        return ""
+    return Path(text).as_posix()
 
 
 def _patches(reader: Reader, folder: Path) -> tuple[Path, ...]:
     found: list[Path] = []
     for index, pattern in enumerate(reader.strings("patches")):
-        if Path(pattern).is_absolute() or ".." in Path(pattern).parts:
-            reader.fault("patches lie beside the recipe", "patches", index)
+        if why := parts.why_not_inside(pattern):
+            reader.fault(why, "patches", index)
             continue
-        matches = sorted(path for path in folder.glob(pattern) if path.is_file())
+        matches = reader.attempt(_matching(folder, pattern), "patches", index)
+        if matches is None:
+            continue
         if not matches:
             reader.fault(f"no file matches {pattern!r}", "patches", index)
         found += [path for path in matches if path not in found]
     return tuple(found)
+
+
+def _matching(folder: Path, pattern: str) -> Callable[[], list[Path]]:
+    return lambda: sorted(path for path in folder.glob(pattern) if path.is_file())
 
 
 def _patch_script(reader: Reader, folder: Path) -> Path | None:
@@ -210,6 +218,8 @@ def _environment(reader: Reader) -> dict[str, str]:
     for name in values:
         if not _VARIABLE.fullmatch(name):
             reader.fault(f"{name!r} is no name of an environment variable", "env", name)
+        if "\0" in values[name]:
+            reader.fault("a value of the environment holds no NUL", "env", name)
     return values
 
 

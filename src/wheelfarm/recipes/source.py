@@ -11,6 +11,7 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import parse_version
 from wheelfarm.reading import Reader
 from wheelfarm.recipes.model import GitSource, PathSource, PyPISource, Source
+from wheelfarm.recipes.parts import usable_path
 
 #: Names that move: branches by habit, and git's and GitHub's words for "whatever is newest".
 FLOATING = frozenset(
@@ -60,15 +61,25 @@ def _read_table(table: Reader, folder: Path, *, submodules: bool) -> Source | No
     elif kinds[0] == "git":
         source = _git(table, submodules=submodules)
     else:
-        written = table.string("path")
-        path = (folder / Path(written).expanduser()).resolve()
-        source = PathSource(path=path, written=written)
+        source = table.parsed("path", lambda text: _local(text, folder))
     if not kinds or kinds[0] != "git":
         for key in ("tag", "commit", "submodules"):
             if table.has(key):
                 table.fault("this goes with git alone", key)
     table.done()
     return source
+
+
+def _local(text: str, folder: Path) -> PathSource:
+    why = usable_path(text)
+    if why:
+        raise BadInputError(why)
+    try:
+        path = (folder / Path(text).expanduser()).resolve()
+    except (OSError, RuntimeError) as error:
+        message = f"{text!r} is no path: {error}"
+        raise BadInputError(message) from error
+    return PathSource(path=path, written=text)
 
 
 def _git(table: Reader, *, submodules: bool) -> GitSource | None:

@@ -17,12 +17,13 @@ from wheelfarm.model.cell import cell_name
 from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.reading import Reader, read_json, read_text
-from wheelfarm.recipes.document import read_document
+from wheelfarm.recipes.document import parse_document, read_document
 from wheelfarm.recipes.load import POLICY_FILE, RECIPE_FILE, RECIPES_FOLDER
 from wheelfarm.recipes.migrate.notes import Note, Notes
 from wheelfarm.recipes.migrate.package import Table, convert_package
-from wheelfarm.recipes.migrate.values import reasons_of, strings, text_of
+from wheelfarm.recipes.migrate.values import reasons_of, strings, text_of, words_of
 from wheelfarm.recipes.model import OVERRIDES
+from wheelfarm.recipes.new import policy_text
 from wheelfarm.upstream.facts import committed_facts, dump_facts
 from wheelfarm.upstream.model import Release, UpstreamFacts
 
@@ -161,12 +162,15 @@ def _add_reasons(recipe: Table, package: OldPackage, notes: Notes) -> None:
 
 def _policy(folder: Path, root: Path, faults: list[Fault], notes: Notes) -> Table:
     if not (folder / _POLICY).is_file():
-        message = f"{folder / _POLICY} does not exist"
-        raise BadInputError(message, hint="it says which CUDA lines and platforms are built")
+        notes.of(f"defaults/{_POLICY}").to_do(
+            "supported_cudas", "the file is absent, so a policy for PyPI's newest torch was written"
+        )
+        text = policy_text(committed_facts())
+        return dict(parse_document(text, POLICY_FILE, faults).value)
     own = notes.of((folder / _POLICY).relative_to(root).as_posix())
     old = dict(_table(folder / _POLICY, own.file, faults))
     new: Table = {
-        "platforms": [str(Platform.parse(str(word))) for word in old.pop("platforms", [])],
+        "platforms": _platforms(old.pop("platforms", []), own),
         "python_min": text_of(old.pop("python_min", "3.10"), "python_min", own),
         "supported_cudas": strings(old.pop("supported_cudas", []), "supported_cudas", own),
     }
@@ -184,6 +188,16 @@ def _policy(folder: Path, root: Path, faults: list[Fault], notes: Notes) -> Tabl
     if (folder / _ARCH_POLICY).is_file():
         new |= _arch_policy(folder / _ARCH_POLICY, root, faults, notes)
     return new
+
+
+def _platforms(value: Any, notes: Notes) -> list[str]:
+    found = []
+    for word in words_of(value, "platforms", notes):
+        try:
+            found.append(str(Platform.parse(word)))
+        except BadInputError as error:
+            notes.to_do("platforms", error.what)
+    return found
 
 
 _DEFAULTS = ("max_jobs", "nvcc_threads", "clone_recursive")

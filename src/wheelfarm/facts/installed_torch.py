@@ -1,12 +1,14 @@
 """What an installed torch says of itself in its files; torch is never imported to look at it."""
 
 import ast
+import re
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import Minor
 
 
@@ -42,41 +44,44 @@ def read_installed_torch(site_packages: Path) -> InstalledTorch | None:
     """
     source = site_packages / "torch" / "version.py"
     try:
-        tree = ast.parse(source.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError):
+        values = version_constants(source)
+        version = Version(values["__version__"])
+    except (BadInputError, KeyError, InvalidVersion):
         return None
-    values = _assignments(tree)
-    try:
-        version = Version(_text(values.get("__version__")) or "")
-    except InvalidVersion:
-        return None
-    cuda = values.get("cuda")
     return InstalledTorch(
         folder=source.parent,
         version=version,
-        cuda=Minor.parse(cuda) if isinstance(cuda, str) else None,
+        cuda=_first_two_numbers(values.get("cuda", "")),
         requires_dist=_requirements(site_packages),
-        hip=_text(values.get("hip")),
-        xpu=_text(values.get("xpu")),
+        hip=values.get("hip"),
+        xpu=values.get("xpu"),
     )
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+def version_constants(path: Path) -> dict[str, str]:
+    """Return the strings that torch's ``version.py`` assigns, by name; the file is not run.
 
-
-def _assignments(tree: ast.Module) -> dict[str, object]:
-    values: dict[str, object] = {}
+    ``__version__`` has the local label that PyPI's metadata lacks; ``cuda``, ``hip``, ``rocm`` and
+    ``xpu`` are there where torch was built for one. Raises BadInputError where it is unreadable.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError) as error:
+        message = f"{path} could not be read: {error}"
+        raise BadInputError(message) from error
+    values: dict[str, str] = {}
     for node in tree.body:
-        target: ast.expr
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-        elif isinstance(node, ast.AnnAssign):
-            target = node.target
-        else:
+        if not isinstance(node, ast.Assign | ast.AnnAssign):
             continue
-        if isinstance(target, ast.Name) and isinstance(node.value, ast.Constant):
-            values[target.id] = node.value.value
+        target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+        value = node.value
+        if (
+            isinstance(target, ast.Name)
+            and isinstance(value, ast.Constant)
+            and isinstance(value.value, str)
+            and value.value
+        ):
+            values[target.id] = value.value
     return values
 
 
@@ -85,3 +90,8 @@ def _requirements(site_packages: Path) -> tuple[str, ...]:
         text = metadata.read_text(encoding="utf-8", errors="replace")
         return tuple(HeaderParser().parsestr(text).get_all("Requires-Dist") or ())
     return ()
+
+
+def _first_two_numbers(text: str) -> Minor | None:
+    match = re.match(r"(\d+)\.(\d+)", text, re.ASCII)
+    return None if match is None else Minor(int(match[1]), int(match[2]))

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from wheelfarm.errors import BadInputError
+from wheelfarm.facts.installed_torch import version_constants
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.platform import PLATFORMS
@@ -19,9 +21,6 @@ from wheelfarm.resolve.host import Fact, nothing
 from wheelfarm.resolve.interpreter import Interpreter
 from wheelfarm.upstream.model import cxx_abi
 
-_ASSIGNMENT = re.compile(
-    r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*(?:None|'([^'\n]*)'|\"([^\"\n]*)\")\s*(?:#.*)?$", re.MULTILINE
-)
 _TOOLKIT = re.compile(
     r"^Requires-Dist:\s*(?:cuda-toolkit(?:\[[^\]]*\])?|nvidia-cuda-runtime(?:-cu\d+)?)"
     r"\s*\(?==\s*(\d+)\.(\d+)",
@@ -82,8 +81,10 @@ def _metadata_version(info: Path | None) -> Fact[str]:
 def _read_version_file(package: Path | None) -> dict[str, str]:
     if package is None:
         return {}
-    text = _text(package / "version.py")
-    return {name: one or two for name, one, two in _ASSIGNMENT.findall(text) if one or two}
+    try:
+        return version_constants(package / "version.py")
+    except BadInputError:
+        return {}
 
 
 def _version(stated: dict[str, str], metadata: Fact[str], package: Path | None) -> Fact[Version]:

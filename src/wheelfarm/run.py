@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, ClassVar
 
 from wheelfarm import guard
 from wheelfarm.errors import BuildError, CouldNotLookError
@@ -96,10 +96,17 @@ def guard_children() -> None:
     _Guard.wanted = True
 
 
+def stop_children() -> None:
+    """End every program that ``run`` waits for in this process (with ``guard_children``)."""
+    for session in tuple(_Guard.sessions):
+        guard.kill_session(session)
+
+
 class _Guard:
     """The process that outlives this one; started with the first program."""
 
     wanted = False
+    sessions: ClassVar[set[int]] = set()
     _lock = threading.Lock()
     _process: "subprocess.Popen[str] | None" = None
     _owner = 0
@@ -109,6 +116,7 @@ class _Guard:
         if not cls.wanted:
             return
         with cls._lock:
+            (cls.sessions.add if word == "+" else cls.sessions.discard)(session)
             if cls._process is None or cls._owner != os.getpid():
                 cls._process = subprocess.Popen(
                     [sys.executable, "-I", "-S", guard.__file__],

@@ -97,7 +97,7 @@ class Pipeline:
             toolkit=toolkit,
             view=view,
             driver_stub=stub,
-            kept=self.workspace.compilers / store,
+            kept=self.workspace.cache / "compilers" / store,
             peak=Costs.read(self.costs).peak(),
         )
 

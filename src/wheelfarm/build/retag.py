@@ -11,6 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from wheelfarm.build.build_id import with_content_build_id
 from wheelfarm.build.search_paths import relative_search_paths
 from wheelfarm.build.wheel_file import read_members, rename_version, set_fields, write_wheel
 from wheelfarm.errors import BadInputError
@@ -36,7 +37,7 @@ def retag_wheel(
     """Write the cell's wheel into ``folder`` and return it.
 
     ``requires_dist`` replaces the wheel's own list; None keeps it. Search paths of binaries are
-    made relative to the wheel.
+    made relative to the wheel, and their build IDs from their content.
     """
     old = WheelName.parse(wheel.name)
     if canonicalize_name(old.distribution) != canonicalize_name(cell.package):
@@ -52,6 +53,10 @@ def retag_wheel(
     new = replace(WheelName.of_cell(cell, platform_tag, build=build), distribution=old.distribution)
     members = rename_version(read_members(wheel), old, new)
     members = relative_search_paths(members, cuda_major=cell.accelerator.major)
+    members = {
+        path: replace(content, data=with_content_build_id(content.data))
+        for path, content in members.items()
+    }
     if requires_dist is not None:
         path = f"{new.dist_info}/METADATA"
         text = set_fields(members[path].data.decode(), {"Requires-Dist": list(requires_dist)})

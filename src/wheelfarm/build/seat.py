@@ -306,21 +306,14 @@ class Seat:
                 if status != 0:
                     return status
         elif stubs:
-            words += self.linker_words("--unresolved-symbols=ignore-all")
-        if linking and "-shared" in command.options:
-            # The linker's build ID covers names that a later strip removes, nvcc's temporary ones
-            # among them: it would be all that differs between two builds.
-            words += self.linker_words("--build-id=none")
+            ignore = "-Wl,--unresolved-symbols=ignore-all"
+            words += ["-Xlinker", ignore[4:]] if self.role == "nvcc" else [ignore]
         if reason in {"query", "probe"} and not stubs:
             record.write(self.config["log"], 0)
             os.execve(self.real, [self.real, *words], self.environment_of_call())
         status, seconds, peak = wait_for([self.real, *words], self.environment_of_call())
         record.keep(seconds, peak)
         return record.write(self.config["log"], status)
-
-    def linker_words(self, option: str) -> list[str]:
-        """Return the words that hand an option to the linker."""
-        return ["-Xlinker", option] if self.role == "nvcc" else [f"-Wl,{option}"]
 
     def environment_of_call(self) -> dict[str, str]:
         """Return the environment of a call that is not a unit: NVCC_*_FLAGS stay where they are."""

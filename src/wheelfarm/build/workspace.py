@@ -24,14 +24,10 @@ def cache_root() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The folders of one farm's (or one author's) builds.
-
-    ``results`` replaces the shared folder of compiler results, for a build that may use none.
-    """
+    """The folders of one farm's (or one author's) builds."""
 
     root: Path
     cache: Path
-    results: Path | None = None
 
     @classmethod
     def of(cls, farm: Path) -> "Workspace":
@@ -42,11 +38,6 @@ class Workspace:
     def environments(self) -> Path:
         """One folder per (Python, torch, CUDA), shared by farms: each is several GB."""
         return self.cache / "environments"
-
-    @property
-    def compilers(self) -> Path:
-        """One folder of compiler results per (CUDA, torch), shared by farms."""
-        return self.results or self.cache / "compilers"
 
     @property
     def downloads(self) -> Path:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from wheelfarm.build.steps import StepResult
     from wheelfarm.build.workspace import Workspace
     from wheelfarm.cli.build_job import Job
-    from wheelfarm.cli.progress import StepProgress
     from wheelfarm.engines.cell_job import CellResult
     from wheelfarm.engines.project import ProjectOptions
     from wheelfarm.verify.subject import Expected
@@ -37,11 +36,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parts.add_argument("--heal", action="store_true", help="compile what missing parts had")
     parts.add_argument(
         "--exchange", type=Path, metavar="DIR", help="where the plan and the archives are"
-    )
-    proofs = parser.add_argument_group("proofs")
-    proofs.add_argument("--twice", action="store_true", help="build again from nothing and compare")
-    proofs.add_argument(
-        "--against-torch", metavar="A,B", help="prove one binary for these torches (torch-free)"
     )
     project = parser.add_argument_group("a project's folder", "what a farm's policy says elsewhere")
     project.add_argument("--name", help="the project's name (default: what its files say)")
@@ -119,37 +113,11 @@ def _run(
             build=None if cell is None else lambda: job.wheel(cell),
             listen=progress.step,
         )
-        proofs = _prove(arguments, request, workspace, result, progress)
     if arguments.json:
-        print_json("wheelfarm.build/1", {**_document(result), "proofs": proofs})
+        print_json("wheelfarm.build/1", _document(result))
     else:
         _print(result)
-        for proof in proofs:
-            print(f"proof:  {proof}")
     return {"pass": 0, "fail": 1, "could-not-look": 2}[result.report.verdict]
-
-
-def _prove(
-    arguments: argparse.Namespace,
-    request: "BuildRequest",
-    workspace: "Workspace",
-    result: "CellResult",
-    progress: "StepProgress",
-) -> list[str]:
-    """Carry out the proofs that were asked for; each raises where it fails."""
-    from wheelfarm.engines.reproduce import prove_torch_free, prove_twice
-    from wheelfarm.model.versions import parse_version
-
-    proofs = []
-    if arguments.twice:
-        twice = prove_twice(request, workspace, result.built.wheel, listen=progress.step)
-        proofs.append(f"two builds gave the same bytes in {len(twice.members)} members")
-    if arguments.against_torch:
-        releases = [parse_version(word) for word in arguments.against_torch.split(",")]
-        free = prove_torch_free(request, workspace, releases, listen=progress.step)
-        names = ", ".join(free.members)
-        proofs.append(f"one binary for torch {' and '.join(map(str, releases))}: {names}")
-    return proofs
 
 
 def _print_shard(arguments: argparse.Namespace, product: "ShardProduct", plan: Path) -> int:

@@ -15,6 +15,7 @@ VERBS: dict[str, str] = {
     "run": "run a plan's jobs on this machine or a cluster, and record what became of each",
     "status": "show how far a plan's run is",
     "logs": "show what a cell's jobs wrote",
+    "ci": "write and check workflows that run the farm on GitHub",
     "verify": "prove what a wheel says of itself, and whether it may be published",
     "repair": "mend what can be mended of a wheel without lying, and judge the result",
     "diff": "show what differs between two wheels, and whether their binaries are the same",

@@ -1,12 +1,13 @@
 """A plan's run: plan, farm and options come in, every job's result goes out; on any engine."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from wheelfarm import files
 from wheelfarm.build.workspace import Workspace
+from wheelfarm.engines.dask import DaskEngine, DaskOptions
 from wheelfarm.engines.exchange import open_exchange
 from wheelfarm.engines.farm_cells import CellFinder
 from wheelfarm.engines.farm_files import require_recipes
@@ -66,9 +67,12 @@ def run_plan(plan: PlanFile, farm: Farm, options: RunOptions, listener: RunListe
         known = {} if options.again else record.results()
         kept = done_before(jobs, known, place.wheelhouse)
         todo = tuple(job for job in jobs if job.id not in kept)
-        results = LocalEngine(
-            CellFinder(farm), place, record, _local_options(options), listener
-        ).run(todo)
+        if options.engine == "dask":
+            engine = DaskEngine(farm, place, record, _dask_options(options), listener)
+            results = engine.run(todo, plan.recipes)
+        else:
+            local = _local_options(options)
+            results = LocalEngine(CellFinder(farm), place, record, local, listener).run(todo)
     found = {name: known[name] for name in kept} | results
     return RunOutcome(results=found, kept=tuple(sorted(kept)), record=record)
 
@@ -79,6 +83,15 @@ def _local_options(options: RunOptions) -> LocalOptions:
         keep_going=options.keep_going,
         heal=options.heal,
         minutes=options.minutes,
+    )
+
+
+def _dask_options(options: RunOptions) -> DaskOptions:
+    return DaskOptions(
+        scheduler=options.scheduler,
+        keep_going=options.keep_going,
+        heal=options.heal,
+        compiles=options.jobs,
     )
 
 
@@ -109,8 +122,3 @@ def exit_code(results: Iterable[JobResult]) -> int:
     if "could-not-look" in statuses:
         return 2
     return 1 if "refused" in statuses else 0
-
-
-def with_log(result: JobResult, log: Path) -> JobResult:
-    """Return a result whose log is this machine's copy."""
-    return replace(result, log=str(log))

@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Literal
 
 from packaging.version import Version
 
@@ -52,25 +51,23 @@ def package_grid(
     )
 
 
-def rows_against_axis(
+def rows_are_redundant(
     recipe: Recipe, policy: FarmPolicy, facts: UpstreamFacts, rows: tuple[Row, ...]
-) -> Literal["same", "more", "differ"]:
-    """Return what becomes of the wheels where a build matrix loses its hand-made rows.
+) -> bool:
+    """Return whether a build matrix's rows plan the same wheels as no rows at all.
 
-    ``same``: nothing changes, as the stated axis says what the rows said for want of a field;
-    ``more``: none is lost and others come; ``differ``: some are lost, or the package is linked and
-    its rows mean what they say. Wheels are the same where CUDA line, Python and platform are.
+    Wheels are the same where CUDA line, Python and platform are: a package that does not depend on
+    torch's version had its torch pinned by hand for want of a field that says so.
     """
     matrix = recipe.build_matrix
     if matrix is None or not matrix.combinations or recipe.torch_axis == "linked":
-        return "differ"
-    without = replace(recipe, build_matrix=replace(matrix, combinations=()))
+        return False
+    open_matrix = replace(matrix, combinations=())
+    without = replace(recipe, build_matrix=open_matrix)
     version = Version("0")
-    narrow = _wheels(package_grid(recipe, policy, facts, rows, version))
-    wide = _wheels(package_grid(without, policy, facts, rows, version))
-    if narrow == wide:
-        return "same"
-    return "more" if narrow < wide else "differ"
+    narrow = package_grid(recipe, policy, facts, rows, version)
+    wide = package_grid(without, policy, facts, rows, version)
+    return _wheels(narrow) == _wheels(wide)
 
 
 def _wheels(grid: PackageGrid) -> set[Hashable]:

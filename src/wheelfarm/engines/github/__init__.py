@@ -1,0 +1,1 @@
+"""The GitHub engine: workflows whose steps are single ``wheelfarm`` lines, and their check."""

@@ -12,6 +12,7 @@ from wheelfarm.toolkit.environment import Environment
 from wheelfarm.toolkit.find import find_toolkit
 from wheelfarm.toolkit.flags import BuildFlags, build_flags
 from wheelfarm.toolkit.model import NoToolkitError
+from wheelfarm.toolkit.view import make_view
 
 pytestmark = [pytest.mark.compile, pytest.mark.network]
 
@@ -107,6 +108,21 @@ def test_the_wheels_of_cuda_12_have_no_compiler(site12: Path, tmp_path: Path) ->
     assert host.nvcc is None
     with pytest.raises(NoToolkitError, match=r"nvcc \(no wheel has it\)"):
         find_toolkit(12, environment=trees.environment(site12), machine=machine, needs=("device",))
+
+
+def test_a_view_of_the_split_wheels_is_one_toolkit(site12: Path, tmp_path: Path) -> None:
+    toolkit = find_toolkit(
+        12, environment=trees.environment(site12), machine=trees.machine(tmp_path)
+    )
+    view = make_view(toolkit, tmp_path / "cuda")
+    source = trees.touch(tmp_path / "source.cpp", RUNTIME)
+    library = tmp_path / "x.so"
+    command = ["g++", "-shared", "-fPIC", "-o", str(library), str(source), f"-I{view}/include"]
+    subprocess.run([*command, f"-L{view}/lib64", "-lcudart"], check=True)
+    assert "libcudart.so.12" in needed(library)
+    assert answer(library, LD_LIBRARY_PATH=str(view / "lib64")) == 12080
+    assert (view / "bin" / "ptxas").is_file()
+    assert not (view / "bin" / "nvcc").exists()
 
 
 def test_what_torch_itself_brings_lacks_crt_and_cccl(

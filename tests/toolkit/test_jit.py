@@ -213,27 +213,6 @@ def test_a_killed_build_is_never_loaded(torch_python: Path, work: Path) -> None:
     assert len(built(work)) == 1
 
 
-def test_a_compile_error_shows_the_compilers_lines_and_the_log(
-    torch_python: Path, work: Path
-) -> None:
-    (work / "tiny.cpp").write_text("#include <cuda_runtime_api.h>\nint f() { return oops; }\n")
-    output = run(
-        torch_python,
-        work,
-        """
-        try:
-            module()
-        except WheelfarmError as error:
-            print(error.exit_code, error)
-        assert not results()
-        """,
-    )
-    assert output.startswith("3 the extension 'tiny' does not build")
-    assert "tiny.cpp:2:" in output
-    log = Path(output.split("log: ")[1].strip())
-    assert "oops" in log.read_text()
-
-
 def test_an_environment_that_moved_is_named(torch_python: Path, work: Path) -> None:
     """A library whose wheels moved says which folder is gone."""
     wheels = work / "env" / "nvidia" / "cu13" / "lib"
@@ -296,9 +275,10 @@ def frozen(python: Path) -> list[str]:
     ).stdout.split()
 
 
-def test_text_sources_and_modes(torch_python: Path, work: Path) -> None:
-    text = MODULE.replace('#include "answer.h"', "#define ANSWER 7")
-    (work / "text.cpp").write_text(text)
+def test_texts_and_what_is_refused(torch_python: Path, work: Path) -> None:
+    """One process: sources as text, a compile error, a wrong mode, a wrong name."""
+    (work / "text.cpp").write_text(MODULE.replace('#include "answer.h"', "#define ANSWER 7"))
+    (work / "wrong.cpp").write_text("#include <cuda_runtime_api.h>\nint f() { return oops; }\n")
     output = run(
         torch_python,
         work,
@@ -307,18 +287,22 @@ def test_text_sources_and_modes(torch_python: Path, work: Path) -> None:
         inline = lambda: load_inline("tiny", text, no_implicit_headers=True)
         first = inline()
         print(first.answer(), inline() is first, len(results()))
+        def refused(action):
+            try:
+                action()
+            except WheelfarmError as error:
+                print(error.exit_code, error)
+        refused(lambda: load("tiny", work / "wrong.cpp"))
+        assert len(results()) == 1
         os.environ["WHEELFARM_CUDA_FROM_WHEELS"] = "perhaps"
-        try:
-            inline()
-        except WheelfarmError as error:
-            print(error)
-        try:
-            load("no/name", work / "tiny.cpp")
-        except WheelfarmError as error:
-            print(error)
+        refused(inline)
+        refused(lambda: load("no/name", work / "tiny.cpp"))
         """,
     )
     lines = output.splitlines()
-    assert lines[0] == "7 True 1"
-    assert "WHEELFARM_CUDA_FROM_WHEELS=perhaps is invalid" in output
-    assert "'no/name' is no name of an extension module" in output
+    assert lines[:2] == ["7 True 1", "3 the extension 'tiny' does not build"]
+    assert "wrong.cpp:2:" in output
+    log = next(Path(line.split("log: ")[1]) for line in lines if "log: " in line)
+    assert "oops" in log.read_text()
+    assert "4 WHEELFARM_CUDA_FROM_WHEELS=perhaps is invalid" in output
+    assert "4 'no/name' is no name of an extension module" in output

@@ -1,5 +1,6 @@
 """What is found in NVIDIA's real CUDA 13 wheels, and what is made of it."""
 
+import json
 import os
 import subprocess
 import sys
@@ -150,3 +151,32 @@ def test_torch_behind_the_stub_sees_no_device(torch_python: Path, stub: Path) ->
         env=bare(LD_LIBRARY_PATH=str(stub.parent)),
     )
     assert completed.stdout.split() == ["False", "0"]
+
+
+@pytest.mark.torch
+def test_our_answer_is_cuda_pathfinders(torch_python: Path) -> None:
+    """For CUDA 13's wheels NVIDIA's own finder is the judge."""
+    program = """
+import json
+from cuda import pathfinder
+header = pathfinder.find_nvidia_header_directory
+print(json.dumps({
+    "headers": {name: header(name) for name in ("cudart", "nvrtc", "cublas")},
+    "nvcc": pathfinder.find_nvidia_binary_utility("nvcc"),
+    "cudadevrt": pathfinder.find_static_lib("cudadevrt"),
+    "cudart": pathfinder.load_nvidia_dynamic_lib("cudart").abs_path,
+}))
+"""
+    command = [str(torch_python), "-c", program]
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, env=bare())
+    theirs = json.loads(answer.stdout)
+    ours = find_toolkit(
+        python=torch_python, needs=("device-link", "link"), libraries=("cudart", "nvrtc", "cublas")
+    )
+    assert {Path(folder).resolve() for folder in theirs["headers"].values()} == {
+        ours.include_dirs[0].resolve()
+    }
+    cudart = ours.libraries["cudart"]
+    assert Path(theirs["cudart"]).resolve() == (cudart.folder / cudart.file_name).resolve()
+    assert Path(theirs["nvcc"]).resolve() == ours.parts["nvcc"].resolve()
+    assert Path(theirs["cudadevrt"]).resolve() == ours.parts["cudadevrt"].resolve()

@@ -2,13 +2,9 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from wheelfarm.cli.output import print_json
-from wheelfarm.cli.store_option import add_store_option, optional_farm, store_of
-
-if TYPE_CHECKING:
-    from wheelfarm.upstream.model import UpstreamFacts
+from wheelfarm.cli.output import print_json, print_table
+from wheelfarm.cli.store_option import add_store_option, store_of, upstream_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -40,10 +36,67 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     build.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
+    check = actions.add_parser("check", help="follow every link of a live site")
+    check.add_argument("url", metavar="URL")
+    check.add_argument(
+        "--no-download", action="store_true", help="ask for each wheel's size, not its bytes"
+    )
+    check.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
+    take = actions.add_parser("import", help="take in another index, a page or a release list")
+    take.add_argument("source", metavar="URL|FILE")
+    take.add_argument(
+        "--package", action="append", default=[], help="only this one; may be given again"
+    )
+    add_store_option(take)
+    take.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
+
 
 def execute(arguments: argparse.Namespace) -> int:
     """Run the sub-verb that was asked for."""
-    return _build(arguments)
+    return {"build": _build, "check": _check, "import": _import}[arguments.action](arguments)
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from wheelfarm.http import Client
+    from wheelfarm.index.check import Checker
+
+    checked = Checker(arguments.url, Client(), download=not arguments.no_download).run()
+    rows = [(each.kind, each.url, each.message) for each in checked.findings]
+    if arguments.json:
+        findings = [dict(zip(("kind", "url", "message"), row, strict=True)) for row in rows]
+        print_json(
+            "wheelfarm.index-check/1",
+            {"pages": checked.pages, "files": checked.files, "findings": findings},
+        )
+    else:
+        if rows:
+            print_table(("kind", "where", "finding"), rows)
+        print(f"{checked.pages} pages, {checked.files} files, {len(rows)} faults")
+    return 1 if rows else 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from packaging.utils import canonicalize_name
+
+    from wheelfarm.http import Client
+    from wheelfarm.index.importing import import_links, read_source
+
+    client = Client()
+    packages = frozenset(str(canonicalize_name(name)) for name in arguments.package)
+    links = read_source(arguments.source, client)
+    done = import_links(store_of(arguments), links, client, packages=packages)
+    if arguments.json:
+        wheels = [
+            {"wheel": each.link.filename, "outcome": each.outcome, "reason": each.reason}
+            for each in done
+        ]
+        print_json("wheelfarm.index-import/1", {"wheels": wheels})
+    else:
+        print_table(
+            ("outcome", "wheel", "reason"),
+            [(each.outcome, each.link.filename, each.reason) for each in done],
+        )
+    return 1 if any(each.outcome == "refused" for each in done) else 0
 
 
 def _build(arguments: argparse.Namespace) -> int:
@@ -68,7 +121,7 @@ def _build(arguments: argparse.Namespace) -> int:
             files_url=arguments.files_url,
             aliases=not arguments.no_aliases,
         ),
-        ShippedTorch.of(_upstream(arguments)),
+        ShippedTorch.of(upstream_of(arguments)),
         files=arguments.files,
         full=arguments.full,
         guards=tuple(guards),
@@ -89,11 +142,3 @@ def _build(arguments: argparse.Namespace) -> int:
             f" {built.written} pages written, {built.removed} removed"
         )
     return 0
-
-
-def _upstream(arguments: argparse.Namespace) -> "UpstreamFacts":
-    from wheelfarm.cli.farm_option import facts_of
-    from wheelfarm.upstream.facts import committed_facts
-
-    farm = optional_farm(arguments.farm)
-    return committed_facts() if farm is None else facts_of(farm)

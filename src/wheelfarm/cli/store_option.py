@@ -9,12 +9,15 @@ if TYPE_CHECKING:
     from wheelfarm.recipes.model import Farm
     from wheelfarm.store.evidence import Declared
     from wheelfarm.store.protocol import Store
+    from wheelfarm.upstream.model import UpstreamFacts
 
 
 def add_store_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--store`` and ``--farm``."""
     parser.add_argument(
-        "--store", metavar="STORE", help="a folder (default: the farm's own, else ./store)"
+        "--store",
+        metavar="STORE",
+        help="a folder, s3://..., gs://..., az://... or github://owner/repo",
     )
     parser.add_argument(
         "--farm", type=Path, default=Path(), metavar="DIR", help="the farm's folder (default: .)"
@@ -37,6 +40,15 @@ def optional_farm(folder: Path) -> "Farm | None":
     from wheelfarm.recipes.load import POLICY_FILE, load_farm
 
     return load_farm(folder) if (folder / POLICY_FILE).is_file() else None
+
+
+def upstream_of(arguments: argparse.Namespace) -> "UpstreamFacts":
+    """Return what PyTorch published: the farm's own facts, else wheelfarm's."""
+    from wheelfarm.cli.farm_option import facts_of
+    from wheelfarm.upstream.facts import committed_facts
+
+    farm = optional_farm(arguments.farm)
+    return committed_facts() if farm is None else facts_of(farm)
 
 
 def declared_of(farm: "Farm | None", name: "WheelName") -> "Declared":

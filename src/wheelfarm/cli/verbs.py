@@ -23,6 +23,8 @@ VERBS: dict[str, str] = {
     "yank": "keep wheels for full pins alone, with a reason",
     "unyank": "take a yank back",
     "prune": "propose superseded wheels; take them out only with --apply",
+    "rollback": "return the site to an earlier build",
+    "serve": "serve a site's folder on this machine",
     "index": "write the static site of a store's wheels, check a live one, take another in",
     "host": "show the facts of this machine and environment that wheels are chosen by",
     "resolve": "choose the exact wheels for this machine, with reasons",

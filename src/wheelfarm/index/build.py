@@ -11,13 +11,15 @@ from typing import Any
 from wheelfarm.index.change import Change, FilesMode
 from wheelfarm.index.channels import Lines, Placement
 from wheelfarm.index.common import ALL, Summaries, common_pages, whole_manifest
+from wheelfarm.index.history import Generation, History, PastStore
 from wheelfarm.index.render import Rendered, SiteConfig, labels_of, render
 from wheelfarm.index.rows import Row, rows_of
 from wheelfarm.index.shipped import Shipped
 from wheelfarm.index.state import SiteState
+from wheelfarm.index.storage import check_storage
 from wheelfarm.index.tree import SiteTree
 from wheelfarm.model.wheel_name import Label
-from wheelfarm.store.protocol import Store
+from wheelfarm.store.protocol import StoreReader
 
 #: Sees what a build is about to do, and raises to stop it.
 Guard = Callable[[Change, Summaries], None]
@@ -35,7 +37,7 @@ class Built:
 
 
 def build_site(
-    store: Store,
+    store: StoreReader,
     tree: SiteTree,
     config: SiteConfig,
     shipped: Shipped,
@@ -61,13 +63,17 @@ def build_site(
         summaries = build.describe(change, rendered)
         pages = common_pages(summaries, lines, config)
         _whole(change, tree, pages, summaries)
+        check_storage(store, {name: build.rows(name) for name in packages})
         for guard in guards:
             guard(change, summaries)
         change.place_files(store, files)
         written, removed = len(change.writes), len(change.removals)
         after = build.after(inputs, summaries, change)
         if after != before or change.writes or change.removals:
+            history = History(tree)
+            change.remember |= build.remembered(history, {**asdict(config), "files": files})
             change.commit(after)
+            history.forget()
         return Built(
             packages=len(summaries),
             wheels=sum(int(summary["wheels"]) for summary in summaries.values()),
@@ -92,17 +98,19 @@ def _no_collection() -> Iterator[None]:
 class _Build:
     """The store's state against what the last build saw; each catalogue is read at most once."""
 
-    def __init__(self, store: Store, before: SiteState) -> None:
+    def __init__(self, store: StoreReader, before: SiteState) -> None:
         self.store = store
         self.before = before
         self.heads = dict(store.heads())
         self._rows: dict[str, list[Row]] = {}
+        self._data: dict[str, bytes] = {}
 
     def rows(self, package: str) -> list[Row]:
         if package not in self._rows:
             state = self.store.catalogue(package)
             # Another host may have been faster than we: remember the state that is rendered.
             self.heads[package] = state.token
+            self._data[package] = state.data
             self._rows[package] = rows_of(package, state.documents())
         return self._rows[package]
 
@@ -140,6 +148,16 @@ class _Build:
         }
         return SiteState(inputs=inputs, packages=packages, pages=change.common_hashes)
 
+    def remembered(self, history: History, config: Mapping[str, Any]) -> dict[str, bytes]:
+        """Return the files by which one can come back to this state."""
+        generations = history.generations()
+        last = generations[-1].packages if generations else {}
+        for name in self.heads:
+            if name not in last:
+                self.rows(name)
+        same = {name: last[name] for name in self.heads if name not in self._data}
+        return history.remember(self._data, same, config)
+
     def _same(self, package: str) -> bool:
         known = self.before.packages.get(package)
         return known is not None and known["token"] == self.heads[package]
@@ -158,6 +176,25 @@ def _whole(change: Change, tree: SiteTree, pages: dict[str, bytes], summaries: S
         data = change.writes.get(path)
         parts.append((name, (tree.root / path).read_bytes() if data is None else data))
     change.common({**pages, ALL: whole_manifest(index, parts)})
+
+
+def roll_back(
+    store: StoreReader, tree: SiteTree, shipped: Shipped, *, number: int | None = None
+) -> Generation:
+    """Return the site to an earlier build: the one before the newest, or the one named.
+
+    Generations after it are forgotten; the store stays as it is, and the next build shows it again.
+    """
+    history = History(tree)
+    target = history.target(number)
+    config = dict(target.config)
+    files: FilesMode = "copy" if config.pop("files", "link") == "copy" else "link"
+    past = PastStore(history, target, store)
+    build_site(past, tree, SiteConfig(**config), shipped, files=files)
+    for generation in history.generations():
+        if generation.number > target.number:
+            history.drop(generation)
+    return target
 
 
 def _inputs(config: SiteConfig, lines: Lines, shipped: Shipped) -> str:

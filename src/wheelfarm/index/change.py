@@ -1,13 +1,12 @@
 """What a build will write, host and remove, noted first and then done."""
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from wheelfarm.index.render import Rendered
 from wheelfarm.index.state import PackageState, SiteState, digest, load_package, package_bytes
 from wheelfarm.index.tree import SiteTree
-from wheelfarm.store.protocol import BlobMissingError, Store, metadata_key
+from wheelfarm.store.protocol import BlobMissingError, StoreReader, metadata_key
 
 #: How a site hosts a directory store's files: by one symbolic link, or as files of its own.
 FilesMode = Literal["link", "copy"]
@@ -57,7 +56,7 @@ class Change:
             self.removals.discard(name)
             self.common_hashes[name] = self._before.pages[name]
 
-    def place_files(self, store: Store, mode: FilesMode) -> None:
+    def place_files(self, store: StoreReader, mode: FilesMode) -> None:
         """Host the files that pages will link to; raises BlobMissingError for one that is gone."""
         folder = store.folder()
         if not self.hosted and mode == "copy":
@@ -66,10 +65,6 @@ class Change:
             if self.hosted:
                 raise BlobMissingError(self.hosted[0], store.location)
             return
-        root = folder.parent
-        for key in self.hosted:
-            if not os.path.exists(f"{root}/{key}"):  # noqa: PTH110 - thousands of files
-                raise BlobMissingError(key, store.location)
         if mode == "link":
             self.tree.link_folder("files", folder)
             return

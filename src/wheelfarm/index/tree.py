@@ -69,6 +69,9 @@ class SiteTree:
         targets = {f"root/{path}": data for path, data in writes.items()}
         targets |= {f"state/{path}": data for path, data in remember.items()}
         moves: dict[str, str] = {}
+        for folder in sorted({path.rpartition("/")[0] for path in targets}):
+            # Before the journal: where this fails, nothing was begun.
+            _folder(self._target(folder))
         with files.disk_full_named(self.root):
             last, written = b"", ""
             for number, (path, data) in enumerate(targets.items()):
@@ -99,8 +102,7 @@ class SiteTree:
         files.remove(self._stage)
 
     def _move(self, path: str, number: str, made: set[str]) -> None:
-        area, _, rest = path.partition("/")
-        target = f"{self.root if area == 'root' else self.state}/{rest}"
+        target = str(self._target(path))
         folder = target.rpartition("/")[0]
         if folder not in made:
             _folder(Path(folder))
@@ -108,6 +110,10 @@ class SiteTree:
         # A page that a killed run had moved already is not in the stage any more.
         with contextlib.suppress(FileNotFoundError):
             os.replace(f"{self._stage}/{number}", target)  # noqa: PTH105 - thousands of pages
+
+    def _target(self, path: str) -> Path:
+        area, _, rest = path.partition("/")
+        return (self.root if area == "root" else self.state) / rest
 
     def _tidy(self, folder: Path) -> None:
         while folder != self.root and folder.is_dir() and not any(folder.iterdir()):
@@ -128,6 +134,6 @@ def _write(path: str, data: bytes) -> None:
 def _folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
+    except (FileExistsError, NotADirectoryError) as error:
         message = f"{path} is a file where the site needs a folder"
         raise BadInputError(message, hint="give the site a folder of its own") from error

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
@@ -100,6 +101,14 @@ class DirectoryStore:
     def folder(self) -> Path | None:
         """Return the folder of the hosted files."""
         return self.root / "files"
+
+    def hashes(self, package: str) -> frozenset[str]:
+        """Return the names of the package's folders, one for each hash."""
+        try:
+            with os.scandir(self._path(f"files/{package}")) as entries:
+                return frozenset(entry.name for entry in entries)
+        except FileNotFoundError:
+            return frozenset()
 
     def blobs(self, package: str) -> Iterator[Blob]:
         """Return every file of a package; half-written ones are no files yet."""

@@ -159,6 +159,11 @@ class GithubStore:
         """Return None: nothing lies on this machine."""
         return None
 
+    def hashes(self, package: str) -> frozenset[str]:
+        """Return the hashes of the package's wheels."""
+        wheels = (blob.key for blob in self.blobs(package) if blob.key.endswith(".whl"))
+        return frozenset(key.split("/")[2] for key in wheels)
+
     def blobs(self, package: str) -> Iterator[Blob]:
         """Return every complete file of a package under its key."""
         for release in self._releases(package):

@@ -134,6 +134,11 @@ class ObjectStore:
         """Return None: nothing lies on this machine."""
         return None
 
+    def hashes(self, package: str) -> frozenset[str]:
+        """Return the hashes of the package's wheels."""
+        wheels = (blob.key for blob in self.blobs(package) if blob.key.endswith(".whl"))
+        return frozenset(key.split("/")[2] for key in wheels)
+
     def blobs(self, package: str) -> Iterator[Blob]:
         """Return every file of a package."""
         for area in ("files", "reports"):

@@ -50,8 +50,8 @@ class Blob:
     modified: datetime
 
 
-class Store(Protocol):
-    """Where wheels, their reports and catalogues are kept. All methods may raise StoreError."""
+class StoreReader(Protocol):
+    """What a store tells. All methods may raise StoreError."""
 
     @property
     def location(self) -> str:
@@ -62,19 +62,6 @@ class Store(Protocol):
 
     def catalogue(self, package: str) -> Catalogue:
         """Return a package's records; an unknown package has none."""
-
-    def replace(self, package: str, records: Records, token: str) -> str:
-        """Write a catalogue whose state is still ``token``; return the new one.
-
-        Raises StoreConflictError where it is not.
-        """
-
-    def put(self, key: str, source: Path, sha256: str) -> str:
-        """Store a file's bytes; read them back; return the blob's address for records.
-
-        The same bytes again are no change. Raises RefusedError where other bytes stand there,
-        StoreError where what was read back is not what was written.
-        """
 
     def fetch(self, key: str, target: Path) -> None:
         """Write a blob's bytes to ``target``; raises BlobMissingError."""
@@ -88,8 +75,28 @@ class Store(Protocol):
     def folder(self) -> Path | None:
         """Return the folder that holds all ``files/`` of a store on this machine, else None."""
 
+    def hashes(self, package: str) -> frozenset[str]:
+        """Return the hashes under which files of a package stand: cheaper than ``blobs``."""
+
     def blobs(self, package: str) -> Iterator[Blob]:
         """Return every file of a package."""
+
+
+class Store(StoreReader, Protocol):
+    """Where wheels, their reports and catalogues are kept. All methods may raise StoreError."""
+
+    def replace(self, package: str, records: Records, token: str) -> str:
+        """Write a catalogue whose state is still ``token``; return the new one.
+
+        Raises StoreConflictError where it is not.
+        """
+
+    def put(self, key: str, source: Path, sha256: str) -> str:
+        """Store a file's bytes; read them back; return the blob's address for records.
+
+        The same bytes again are no change. Raises RefusedError where other bytes stand there,
+        StoreError where what was read back is not what was written.
+        """
 
     def delete(self, key: str) -> None:
         """Remove a blob; nothing there is fine."""

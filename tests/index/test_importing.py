@@ -3,8 +3,8 @@
 import base64
 import hashlib
 import html
-import importlib.util
 import json
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -23,11 +23,12 @@ NAME = f"some_tool-1.0-{HERE}-{HERE}-linux_x86_64.whl"
 
 
 def compiled_wheel(folder: Path, version: str) -> Path:
-    """Write a wheel with a real extension module: one of the interpreter's own."""
+    """Write a wheel with a real shared library."""
     path = make_wheel(folder, NAME.replace("1.0", version))
-    spec = importlib.util.find_spec("_heapq")
-    assert spec is not None
-    module = Path(str(spec.origin))
+    source = folder / "tool.c"
+    source.write_text("int some_tool(void) { return 1; }\n")
+    module = folder / "libsome.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", module, source], check=True)
     name = f"some_tool/{module.name}"
     digest = base64.urlsafe_b64encode(hashlib.sha256(module.read_bytes()).digest())
     with zipfile.ZipFile(path) as archive:
@@ -75,6 +76,7 @@ def outcomes(farm: Farm, source: str) -> dict[str, str]:
 WANTED = {"1.0": "published", "2.0": "published", "4.0": "refused", "5.0": "refused"}
 
 
+@pytest.mark.compile
 @pytest.mark.parametrize("kind", ["flat", "flat without hashes", "simple", "releases"])
 def test_a_foreign_index_becomes_ours(farm: Farm, upstream: Path, kind: str) -> None:
     with serving(upstream) as server:

@@ -292,6 +292,37 @@ def test_hostile_names_do_not_reach_the_terminal(
     assert "\x1b" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "href",
+    [
+        f"file:///etc/{DISO}",
+        f"ftp://x.invalid/{DISO}",
+        f"javascript:alert(1)/{DISO}",
+    ],
+)
+def test_a_page_may_not_name_addresses_of_other_kinds(
+    site: FarmSite, server: Loopback, capsys: pytest.CaptureFixture[str], href: str
+) -> None:
+    simple(site.folder, "diso", f'<a href="{href}#sha256={"1" * 64}">{DISO}</a>')
+    code, document = resolve(f"{server.url}simple/", capsys, "diso")
+    assert code == 1
+    assert document["wheels"] == []
+
+
+def test_an_address_cannot_break_out_of_a_lock(
+    site: FarmSite, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    href = f"/x --index-url=https://evil.invalid &quot;\n&apos;/{DISO}"
+    simple(site.folder, "diso", f'<a href="{href}#sha256={"1" * 64}">{DISO}</a>')
+    code = main(
+        ["resolve", "diso", "--index", f"{server.url}simple/", "--format", "requirements", *MACHINE]
+    )
+    (line,) = (each for each in capsys.readouterr().out.splitlines() if each.startswith("diso @"))
+    assert code == 0
+    assert line.count(" ") == 2
+    assert '"' not in line
+
+
 def test_an_address_that_is_none_is_bad_input(client: Client) -> None:
     with pytest.raises(BadInputError):
         open_index("wheels.example.org/simple", client)

@@ -7,14 +7,13 @@ ask the same question again on any machine.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urldefrag
 
 from wheelfarm.http import redacted
 from wheelfarm.reading import Reader
 from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.choose import Choice
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.pages import plus_escaped
+from wheelfarm.resolve.pages import safe_address
 from wheelfarm.resolve.resolution import Resolution
 
 LOCK_SCHEMA = "wheelfarm.lock/1"
@@ -101,7 +100,7 @@ def stated_facts(host: Host) -> dict[str, str]:
 
 def address(candidate: Candidate) -> str:
     """Return a wheel's address as a lock holds it: ``+`` escaped, no fragment."""
-    return plus_escaped(urldefrag(candidate.entry.url).url)
+    return safe_address(candidate.entry.url)
 
 
 def hashed_address(candidate: Candidate) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import re
 from dataclasses import replace
 from email.parser import HeaderParser
+from urllib.parse import urlsplit
 
 from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
 from wheelfarm.resolve.candidate import Candidate
@@ -18,7 +19,8 @@ def with_metadata(candidate: Candidate, client: Client) -> Candidate:
 
     A metadata file that is advertised and not there leaves the requirements unknown (empty).
     """
-    url = f"{candidate.entry.url}.metadata"
+    parts = urlsplit(candidate.entry.url)
+    url = parts._replace(path=f"{parts.path}.metadata").geturl()
     try:
         body = client.get(url, limit=_LIMIT).body
     except NotFoundError:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.index.model import PACKAGE_SCHEMA, WheelEntry, manifest_reader
@@ -107,7 +107,7 @@ def manifest_page(package: str, document: Any, url: str, host: Host) -> Page:
             Offer(
                 name=parsed,
                 serves=parsed,
-                url=plus_escaped(urljoin(url, address)),
+                url=safe_address(urljoin(url, address)),
                 raw=wheel,
                 proven=True,
             )
@@ -226,13 +226,21 @@ def _offer(
         if serves.package != parsed.package:
             unread.append((content, f"its text names another package than its file {name}"))
             return
-    offers.append(Offer(name=parsed, serves=serves, url=plus_escaped(address), raw=raw))
+    offers.append(Offer(name=parsed, serves=serves, url=safe_address(address), raw=raw))
 
 
-def plus_escaped(url: str) -> str:
-    """Return an address with ``+`` of its path written ``%2B``: some stores read + as a blank."""
+def safe_address(url: str) -> str:
+    """Return an address that is safe in every lock format and on every store.
+
+    ``+`` of its path is written ``%2B``, as some stores read a bare one as a blank; blanks, quotes
+    and control characters are escaped, so that a foreign page cannot end a line or an address.
+    """
     parts = urlsplit(url)
-    return parts._replace(path=parts.path.replace("+", "%2B")).geturl()
+    return parts._replace(
+        path=quote(parts.path, safe="/%:@!$&()*,;=~-._"),
+        query=quote(parts.query, safe="/%:@!$&()*+,;=~-._?"),
+        fragment="",
+    ).geturl()
 
 
 def _page(
@@ -247,8 +255,9 @@ def _page(
     others: list[Offer] = []
     refused = list(unread)
     for offer in offers:
-        if offer.name.package != package:
-            refused.append((str(offer.name), f"belongs to another package than {package}"))
+        refusal = _foreign(offer, package, url)
+        if refusal:
+            refused.append((str(offer.name), refusal))
             continue
         name = offer.serves
         key = (name.pythons, name.abis, name.platforms)
@@ -271,6 +280,16 @@ def _page(
         others=tuple(others),
         unread=tuple(refused),
     )
+
+
+def _foreign(offer: Offer, package: str, page: str) -> str:
+    """Return why a page may not offer a file: another package's, or at an address of our disk."""
+    if offer.name.package != package:
+        return f"belongs to another package than {package}"
+    scheme = urlsplit(offer.url).scheme
+    if scheme in {"http", "https"} or (scheme == "file" and page.startswith("file:")):
+        return ""
+    return f"stands at an address that no page may name ({scheme or 'none'})"
 
 
 class _Anchors(HTMLParser):

@@ -53,7 +53,7 @@ def server(folder: Path) -> Iterator[Loopback]:
 
 @pytest.fixture
 def client() -> Iterator[Client]:
-    found = Client(timeout=1, pause=0.001)
+    found = Client(timeout=20, pause=0.001)
     yield found
     found.close()
 

@@ -6,7 +6,6 @@ and the reading goes on, so that a user sees all mistakes of a file at once. ``f
 together. A key that nobody asked for is a fault, with the nearest known key as a suggestion.
 """
 
-import difflib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -154,6 +153,8 @@ class Reader:
         """Note every key that nobody asked for as a fault, with the nearest known one."""
         for key in self._data:
             if key not in self._asked:
+                import difflib
+
                 near = difflib.get_close_matches(key, sorted(self._asked), n=1)
                 advice = f"; did you mean {near[0]!r}?" if near else ""
                 self.fault(f"unknown key {key!r}{advice}", key)

@@ -25,12 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Examine; exit 1 where something is broken, 2 where something could not be read."""
-    from packaging.utils import canonicalize_name
-
     from wheelfarm.doctor.environment import Environment
     from wheelfarm.doctor.examine import examine
     from wheelfarm.doctor.model import DOCTOR_SCHEMA
     from wheelfarm.errors import UsageError
+    from wheelfarm.model.project_name import normalized
     from wheelfarm.resolve import interpreter
     from wheelfarm.resolve.detect import detect
 
@@ -45,7 +44,7 @@ def execute(arguments: argparse.Namespace) -> int:
     )
     if arguments.error is not None:
         return _explain(arguments, environment)
-    only = frozenset(str(canonicalize_name(name)) for name in arguments.packages)
+    only = frozenset(normalized(name) for name in arguments.packages)
     diagnoses = examine(environment, only)
     absent = sorted(only - {each.package for each in diagnoses})
     if arguments.json:

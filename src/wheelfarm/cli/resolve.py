@@ -96,7 +96,7 @@ def make_session(arguments: argparse.Namespace) -> "Session":
     """Return the session that the options ask for."""
     import os
 
-    from wheelfarm.resolve.inputs import Asking
+    from wheelfarm.resolve.asking import Asking
     from wheelfarm.resolve.resolution import Settings
     from wheelfarm.resolve.session import Session, asking_of, make_client
 
@@ -118,12 +118,12 @@ def make_session(arguments: argparse.Namespace) -> "Session":
 
 def _preferred(arguments: argparse.Namespace) -> frozenset[str]:
     """Return the wheels of the lock that is there already, which stay unless upgraded."""
-    from wheelfarm.errors import BadInputError
-    from wheelfarm.resolve.locked import read_lock
-
     output = getattr(arguments, "output", None)
     if output is None or getattr(arguments, "upgrade", False) or not output.is_file():
         return frozenset()
+    from wheelfarm.errors import BadInputError
+    from wheelfarm.resolve.locked import read_lock
+
     try:
         return frozenset(wheel.sha256 for wheel in read_lock(output).wheels)
     except BadInputError:
@@ -284,10 +284,10 @@ def _check(arguments: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from wheelfarm.errors import NegativeVerdictError
+    from wheelfarm.resolve.asking import Asking
     from wheelfarm.resolve.check import check
     from wheelfarm.resolve.choose import parse_wanted
     from wheelfarm.resolve.detect import detect
-    from wheelfarm.resolve.inputs import Asking
     from wheelfarm.resolve.locked import read_lock
     from wheelfarm.resolve.resolution import Settings
 

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
-
 from wheelfarm.facts.linkage import derive, with_uses
 from wheelfarm.facts.model import BinaryFacts, Linkage
 from wheelfarm.facts.wheel import read_binary
+from wheelfarm.model.project_name import normalized
 from wheelfarm.resolve.interpreter import Interpreter
 
 _BINARY = re.compile(r".*\.(so|pyd)(\.\d+)*$")
@@ -44,7 +43,7 @@ def compiled_packages(interpreter: Interpreter) -> Iterator[Installed]:
     for folder in interpreter.path:
         for info in sorted(folder.glob("*.dist-info")):
             name, _, version = info.name.removesuffix(".dist-info").partition("-")
-            package = str(canonicalize_name(name))
+            package = normalized(name)
             if package in seen or _FOUNDATION.fullmatch(package):
                 continue
             seen.add(package)

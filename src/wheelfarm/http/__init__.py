@@ -4,8 +4,7 @@ Absent (404, 410) is not failed: the first is ``NotFoundError``, the second ``Un
 """
 
 from wheelfarm.http.cache import Cache, default_folder
-from wheelfarm.http.client import MAX_PAGE, Client, Response
-from wheelfarm.http.download import MAX_FILE, Progress
+from wheelfarm.http.client import MAX_FILE, MAX_PAGE, Client, Response
 from wheelfarm.http.errors import (
     HashMismatchError,
     NotFoundError,
@@ -24,7 +23,6 @@ __all__ = [
     "HashMismatchError",
     "NotFoundError",
     "OfflineError",
-    "Progress",
     "RefusedError",
     "Response",
     "TooLargeError",

@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -58,6 +57,8 @@ class Cache:
         kept = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
         digest = hashlib.sha256(body).hexdigest()
         head = json.dumps({"url": _public(final), "headers": kept, "sha256": digest})
+        import tempfile
+
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             handle, name = tempfile.mkstemp(dir=self.folder, suffix=".part")

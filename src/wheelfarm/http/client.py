@@ -1,9 +1,7 @@
 """The client: retries with back-off, redirects without secrets, limits, a cache, downloads."""
 
-import email.utils
 import http.client
 import logging
-import random
 import socket
 import time
 import zlib
@@ -11,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from wheelfarm import __version__
@@ -19,7 +17,6 @@ from wheelfarm.http.answer import TryAgainError, fields_of, stream, unpacked
 from wheelfarm.http.cache import Cache, Cached
 from wheelfarm.http.connection import Pool, proxy_for, proxy_headers, request_target
 from wheelfarm.http.credentials import authorization, origin
-from wheelfarm.http.download import MAX_FILE, Part, Progress
 from wheelfarm.http.errors import (
     HashMismatchError,
     NotFoundError,
@@ -29,7 +26,9 @@ from wheelfarm.http.errors import (
     UnreachableError,
     redacted,
 )
-from wheelfarm.http.local import copy, is_local, local_headers, local_path, read
+
+if TYPE_CHECKING:
+    from wheelfarm.http.download import Part, Progress
 
 T = TypeVar("T")
 
@@ -46,6 +45,8 @@ _PARTIAL = 206
 _BAD_RANGE = 416
 #: The largest page that is read into memory (bytes, unpacked).
 MAX_PAGE = 256 << 20
+#: The largest file that is downloaded (bytes).
+MAX_FILE = 16 << 30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +95,9 @@ class Client:
         where the server cannot be read after all attempts, TooLargeError for more than ``limit``
         bytes, OfflineError where we are offline and the page is not in the cache.
         """
-        if is_local(url):
+        if url.startswith("file://"):
+            from wheelfarm.http.local import local_headers, local_path, read
+
             path = local_path(url)
             return Response(
                 url=url, status=200, headers=local_headers(path), body=read(path, limit)
@@ -122,7 +125,7 @@ class Client:
         path: Path,
         *,
         sha256: str | None = None,
-        progress: Progress | None = None,
+        progress: "Progress | None" = None,
         limit: int = MAX_FILE,
         accept: str = "*/*",
     ) -> str:
@@ -131,7 +134,11 @@ class Client:
         What has come is kept beside ``path`` when the connection breaks, and gone on with in the
         next attempt or run. Raises HashMismatchError where it is not ``sha256``.
         """
-        if is_local(url):
+        from wheelfarm.http.download import Part
+
+        if url.startswith("file://"):
+            from wheelfarm.http.local import copy, local_path
+
             return copy(local_path(url), path, sha256, limit)
         if self.offline:
             raise OfflineError(url)
@@ -208,7 +215,7 @@ class Client:
             return Response(url=final, status=answer.status, headers=fields, body=b"")
 
     def _download_once(
-        self, part: Part, progress: Progress | None, limit: int, accept: str
+        self, part: "Part", progress: "Progress | None", limit: int, accept: str
     ) -> None:
         headers = {"Accept": accept, "Accept-Encoding": "identity", **part.request_headers()}
         with self._answer("GET", part.url, headers) as (_, answer):
@@ -305,6 +312,8 @@ class Client:
         why, wait = "no attempt was made", 0.0
         for attempt in range(self.attempts):
             if attempt:
+                import random
+
                 backoff = self.pause * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)  # noqa: S311
                 time.sleep(max(wait, backoff))
                 logger.info("trying %s again: %s", redacted(url), why)
@@ -381,6 +390,8 @@ def seconds_until(retry_after: str) -> float:
     """Return how long a Retry-After header asks to wait (seconds, at most half a minute)."""
     if retry_after.isdigit():
         return min(float(retry_after), _LONGEST_WAIT)
+    import email.utils
+
     try:
         moment = email.utils.parsedate_to_datetime(retry_after)
     except ValueError:

@@ -19,8 +19,6 @@ from wheelfarm.http.errors import HashMismatchError, TooLargeError, redacted
 #: Told how many bytes have come and how many are expected (None where the server did not say).
 Progress = Callable[[int, int | None], None]
 
-#: The largest file that is downloaded (bytes).
-MAX_FILE = 16 << 30
 _CHUNK = 1 << 20
 
 

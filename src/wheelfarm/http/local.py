@@ -9,11 +9,6 @@ from wheelfarm.http.errors import HashMismatchError, NotFoundError, TooLargeErro
 _KINDS = {".json": "application/json", ".html": "text/html"}
 
 
-def is_local(url: str) -> bool:
-    """Return whether an address is of this machine's files."""
-    return url.startswith("file://")
-
-
 def local_path(url: str) -> Path:
     """Return the file at an address, a folder's ``index.html``; NotFoundError where none is."""
     parts = urlsplit(url)

@@ -7,12 +7,12 @@ version may hold almost anything; jobs add ``-shard3of8`` or ``-link``.
 import re
 from dataclasses import dataclass
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.platform import Platform
+from wheelfarm.model.project_name import normalized
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
 
@@ -26,7 +26,7 @@ _JOB = re.compile(r"(?P<cell>.+)-(?:shard(?P<shard>\d+)of(?P<shards>\d+)|(?P<lin
 
 def cell_name(package: str) -> str:
     """Return a package's name as cells and wheels write it: normalised (PEP 503), with ``_``."""
-    return canonicalize_name(package).replace("-", "_")
+    return normalized(package).replace("-", "_")
 
 
 @dataclass(frozen=True, order=True, slots=True)

@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.cell import CellId
 from wheelfarm.model.platform import Platform
+from wheelfarm.model.project_name import normalized
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
 
@@ -134,7 +134,7 @@ class WheelName:
     @property
     def package(self) -> str:
         """The normalised name (PEP 503)."""
-        return str(canonicalize_name(self.distribution))
+        return normalized(self.distribution)
 
     @property
     def version(self) -> Version:

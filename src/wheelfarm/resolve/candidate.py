@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -12,6 +11,9 @@ from wheelfarm.index.model import WheelEntry
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.wheel_name import Label, WheelName
 from wheelfarm.resolve.host import Host
+
+if TYPE_CHECKING:
+    from packaging.markers import Marker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +63,7 @@ class Wanted:
     extras: frozenset[str] = frozenset()
     because: str = ""
     optional: bool = False
-    marker: Marker | None = None
+    marker: "Marker | None" = None
 
     def __str__(self) -> str:
         extras = f"[{','.join(sorted(self.extras))}]" if self.extras else ""

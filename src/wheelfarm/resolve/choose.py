@@ -4,13 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
-
 from wheelfarm.model.decision import Decision
 from wheelfarm.resolve.candidate import Candidate, Target, Wanted
 from wheelfarm.resolve.markers import applies
+from wheelfarm.resolve.needs import Need, read_need
 from wheelfarm.resolve.pages import Page
 from wheelfarm.resolve.ranking import rank, remarks
 from wheelfarm.resolve.rules import failures
@@ -40,7 +37,7 @@ class Choice:
     wanted: Wanted
     candidate: Candidate
     remarks: tuple[str, ...] = ()
-    outside: tuple[Requirement, ...] = ()
+    outside: tuple[Need, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,11 +117,11 @@ class _Search:
     ) -> dict[str, Wanted]:
         extended = dict(wanted)
         for requirement in served(candidate, wanted[name], self.target, self.pages):
-            key = str(canonicalize_name(requirement.name))
+            key = requirement.name
             asked = Wanted(
                 name=key,
                 specifier=requirement.specifier,
-                extras=frozenset(requirement.extras),
+                extras=requirement.extras,
                 because=name,
             )
             extended[key] = _merged(extended.get(key), asked)
@@ -143,25 +140,20 @@ def _merged(one: Wanted | None, other: Wanted) -> Wanted:
     return replace(one, specifier=one.specifier & other.specifier, extras=one.extras | other.extras)
 
 
-def requirements_of(candidate: Candidate, wanted: Wanted, target: Target) -> list[Requirement]:
+def requirements_of(candidate: Candidate, wanted: Wanted, target: Target) -> list[Need]:
     """Return a wheel's requirements that hold on the target; those that cannot be read too late."""
     found = []
     for text in candidate.entry.requires_dist or ():
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
-        if applies(requirement, wanted, target):
+        requirement = read_need(text)
+        if requirement is not None and applies(requirement, wanted, target):
             found.append(requirement)
     return found
 
 
-def served(
-    candidate: Candidate, wanted: Wanted, target: Target, pages: Pages
-) -> Iterable[Requirement]:
+def served(candidate: Candidate, wanted: Wanted, target: Target, pages: Pages) -> Iterable[Need]:
     """Yield the requirements of a wheel that the same index serves."""
     for requirement in requirements_of(candidate, wanted, target):
-        name = str(canonicalize_name(requirement.name))
+        name = requirement.name
         if name == "torch":
             continue
         page = pages.as_dependency(name)
@@ -208,13 +200,11 @@ def _misses(search: _Search, asked: Mapping[str, Wanted]) -> tuple[Miss, ...]:
 
 
 def _choice(wanted: Wanted, candidate: Candidate, target: Target, pages: Pages) -> Choice:
-    inside = {
-        str(canonicalize_name(each.name)) for each in served(candidate, wanted, target, pages)
-    }
+    inside = {each.name for each in served(candidate, wanted, target, pages)}
     outside = tuple(
         requirement
         for requirement in requirements_of(candidate, wanted, target)
-        if canonicalize_name(requirement.name) not in {*inside, "torch"}
+        if requirement.name not in {*inside, "torch"}
     )
     return Choice(
         wanted=wanted,
@@ -231,17 +221,16 @@ def parse_wanted(text: str) -> Wanted:
     """
     from wheelfarm.errors import BadInputError
 
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement as error:
+    requirement = read_need(text)
+    if requirement is None:
         message = f"{text!r} is no requirement"
-        raise BadInputError(message, hint="write diso, or flash-attn>=2.8") from error
-    if requirement.url is not None:
+        raise BadInputError(message, hint="write diso, or flash-attn>=2.8")
+    if requirement.url:
         message = f"{text!r} names an address; wheels are chosen from the index"
         raise BadInputError(message)
     return Wanted(
-        name=str(canonicalize_name(requirement.name)),
-        specifier=requirement.specifier or SpecifierSet(),
-        extras=frozenset(requirement.extras),
+        name=requirement.name,
+        specifier=requirement.specifier,
+        extras=requirement.extras,
         marker=requirement.marker,
     )

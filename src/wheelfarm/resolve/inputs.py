@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader, read_text, read_toml
+from wheelfarm.resolve.asking import Asking
 from wheelfarm.resolve.candidate import Wanted
 from wheelfarm.resolve.choose import parse_wanted
 
@@ -26,22 +26,6 @@ _PIXI_TABLES = (
 )
 _OPTION = re.compile(r"\s--(?:hash|config-settings?|global-option)\b.*$")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asking:
-    """What a file asks for and how: packages, index addresses by backend, and the rest.
-
-    ``releases`` names the farm's repository for the second transport; ``carried`` holds the tables
-    that belong to others and go into a written file as they are.
-    """
-
-    wanted: tuple[Wanted, ...]
-    indexes: Mapping[str, str] = field(default_factory=dict)
-    releases: str = ""
-    choose_torch: bool = False
-    prereleases: bool = False
-    carried: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_input(path: Path) -> Asking:

@@ -12,12 +12,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
 from wheelfarm.errors import BadInputError, BuildError, CouldNotLookError
 from wheelfarm.resolve import interpreter
 from wheelfarm.resolve.host import Host
+from wheelfarm.resolve.needs import Need
 from wheelfarm.resolve.resolution import Resolution
 from wheelfarm.resolve.torch_pin import FAMILY
 from wheelfarm.resolve.writers.requirements import requirement as requirement_of
@@ -70,11 +68,11 @@ def plan(resolution: Resolution, *, tool: str | None) -> InstallPlan:
     if pin is not None and not pin.installed:
         torch = (*pin.requirements(), *(("--index-url", pin.index) if pin.index else ()))
     chosen = {choice.candidate.package for choice in resolution.choices}
-    others: dict[str, Requirement] = {}
+    others: set[str] = set()
     for choice in resolution.choices:
         for requirement in choice.outside:
             if not _satisfied(requirement, host):
-                others[_plain(requirement)] = requirement
+                others.add(requirement.unconditional)
     return InstallPlan(
         tool=_installer(host.interpreter.value, tool),
         python=host.interpreter.value,
@@ -97,15 +95,8 @@ def _comes_with_torch(name: str) -> bool:
     return name.startswith("nvidia-")
 
 
-def _plain(requirement: Requirement) -> str:
-    """Return a requirement without its marker, which was evaluated for the target already."""
-    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
-    address = f" @ {requirement.url}" if requirement.url else ""
-    return f"{requirement.name}{extras}{requirement.specifier}{address}"
-
-
-def _satisfied(requirement: Requirement, host: Host) -> bool:
-    version = host.installed.get(canonicalize_name(requirement.name))
+def _satisfied(requirement: Need, host: Host) -> bool:
+    version = host.installed.get(requirement.name)
     if version is None or requirement.url or requirement.extras:
         return False
     return requirement.specifier.contains(version, prereleases=True)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm.model.project_name import normalized
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
 from wheelfarm.reading import Reader, parse_json
@@ -207,5 +207,5 @@ def _distributions(folder: Path) -> list[tuple[str, str, Path]]:
             name, _, rest = stem.partition("-")
             version = rest if kind == "dist-info" else rest.partition("-py")[0]
             if version:
-                found.append((str(canonicalize_name(name)), version, folder / entry))
+                found.append((normalized(name), version, folder / entry))
     return found

@@ -1,26 +1,21 @@
 """Requirements and their markers (PEP 508), judged for the target and not for this process."""
 
-from packaging.markers import Marker
-from packaging.requirements import InvalidRequirement, Requirement
+from typing import TYPE_CHECKING
 
 from wheelfarm.resolve.candidate import Target, Wanted
 from wheelfarm.resolve.host import Host
+from wheelfarm.resolve.needs import Need
+
+if TYPE_CHECKING:
+    from packaging.markers import Marker
 
 
-def read_requirement(text: str) -> Requirement | None:
-    """Return a requirement; None where the text is none."""
-    try:
-        return Requirement(text)
-    except InvalidRequirement:
-        return None
-
-
-def applies(requirement: Requirement, wanted: Wanted, target: Target) -> bool:
+def applies(requirement: Need, wanted: Wanted, target: Target) -> bool:
     """Return whether a requirement's marker holds on the target's host with the extras asked."""
     return marker_holds(requirement.marker, wanted.extras, target.host)
 
 
-def marker_holds(marker: Marker | None, asked: frozenset[str], host: Host) -> bool:
+def marker_holds(marker: "Marker | None", asked: frozenset[str], host: Host) -> bool:
     """Return whether a marker holds on a host with the extras that are asked for."""
     if marker is None:
         return True

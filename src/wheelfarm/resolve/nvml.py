@@ -4,13 +4,16 @@ NVML API reference: nvmlInit_v2, nvmlSystemGetDriverVersion, nvmlSystemGetCudaDr
 nvmlDeviceGetCudaComputeCapability. Strings are bytes here, whatever a binding makes of them.
 """
 
-import ctypes
 import os
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wheelfarm.model.arch import Arch
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.host import Gpu
+
+if TYPE_CHECKING:
+    import ctypes
 
 #: nvmlReturn_t values that say more than "failed".
 _DRIVER_NOT_LOADED = 9
@@ -50,6 +53,8 @@ def library_names() -> tuple[str, ...]:
 
 def look() -> Answer | None:
     """Return NVML's answer; None where there is no NVML to ask."""
+    import ctypes
+
     for name in library_names():
         try:
             library = ctypes.CDLL(name)
@@ -59,7 +64,7 @@ def look() -> Answer | None:
     return None
 
 
-def _ask(library: ctypes.CDLL) -> Answer:
+def _ask(library: "ctypes.CDLL") -> Answer:
     try:
         status = library.nvmlInit_v2()
         if status != 0:
@@ -73,28 +78,36 @@ def _ask(library: ctypes.CDLL) -> Answer:
         return Answer(problem=f"this NVML has no {error}")
 
 
-def _driver(library: ctypes.CDLL) -> str:
+def _driver(library: "ctypes.CDLL") -> str:
+    import ctypes
+
     buffer = ctypes.create_string_buffer(_TEXT)
     if library.nvmlSystemGetDriverVersion(buffer, _TEXT) != 0:
         return ""
     return buffer.value.decode("ascii", "replace")
 
 
-def _cuda(library: ctypes.CDLL) -> Minor | None:
+def _cuda(library: "ctypes.CDLL") -> Minor | None:
+    import ctypes
+
     number = ctypes.c_int()
     if library.nvmlSystemGetCudaDriverVersion_v2(ctypes.byref(number)) != 0:
         return None
     return Minor(number.value // 1000, number.value % 1000 // 10)
 
 
-def _gpus(library: ctypes.CDLL) -> tuple[Gpu, ...]:
+def _gpus(library: "ctypes.CDLL") -> tuple[Gpu, ...]:
+    import ctypes
+
     count = ctypes.c_uint()
     if library.nvmlDeviceGetCount_v2(ctypes.byref(count)) != 0:
         return ()
     return tuple(_gpu(library, index) for index in range(count.value))
 
 
-def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
+def _gpu(library: "ctypes.CDLL", index: int) -> Gpu:
+    import ctypes
+
     handle = ctypes.c_void_p()
     if library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) != 0:
         return Gpu(index=index)
@@ -110,7 +123,9 @@ def _gpu(library: ctypes.CDLL, index: int) -> Gpu:
     )
 
 
-def _device_text(function: "ctypes._NamedFuncPointer", handle: ctypes.c_void_p) -> str:
+def _device_text(function: "ctypes._NamedFuncPointer", handle: "ctypes.c_void_p") -> str:
+    import ctypes
+
     buffer = ctypes.create_string_buffer(_TEXT)
     if function(handle, buffer, _TEXT) != 0:
         return ""

@@ -7,7 +7,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -171,7 +170,9 @@ def _metadata_hash(value: Any) -> Any:
 
 def html_page(package: str, text: str, url: str, host: Host) -> Page:
     """Read a PEP 503 page. An anchor's text that is a wheel's name says what the file serves."""
-    parser = _Anchors()
+    from wheelfarm.resolve.anchors import Anchors
+
+    parser = Anchors()
     parser.feed(text)
     parser.close()
     base = urljoin(url, parser.base) if parser.base else url
@@ -290,39 +291,3 @@ def _foreign(offer: Offer, package: str, page: str) -> str:
     if scheme in {"http", "https"} or (scheme == "file" and page.startswith("file:")):
         return ""
     return f"stands at an address that no page may name ({scheme or 'none'})"
-
-
-class _Anchors(HTMLParser):
-    """Collect anchors, their attributes and texts, and the page's base address."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.base = ""
-        self.anchors: list[tuple[str, dict[str, str], str]] = []
-        self._open: tuple[str, dict[str, str]] | None = None
-        self._text: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        if tag == "base" and not self.base:
-            self.base = values.get("href", "")
-        elif tag == "a" and values.get("href"):
-            self._close()
-            self._open = (values["href"].strip(), values)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag == "a":
-            self._close()
-
-    def handle_data(self, data: str) -> None:
-        if self._open is not None:
-            self._text.append(data)
-
-    def close(self) -> None:
-        super().close()
-        self._close()
-
-    def _close(self) -> None:
-        if self._open is not None:
-            self.anchors.append((*self._open, "".join(self._text)))
-        self._open, self._text = None, []

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from packaging.utils import canonicalize_name
-
 from wheelfarm.errors import BadInputError
 from wheelfarm.http import Client, UnreachableError, redacted
 from wheelfarm.index.model import Combination
+from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_json
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.pages import Page, assets_page
@@ -49,7 +48,7 @@ class ReleasesIndex:
             name: assets_page(name, known[name], self.address, host)
             if name in known
             else Page(package=name, url=self.address, missing=True)
-            for name in map(str, map(canonicalize_name, names))
+            for name in map(normalized, names)
         }
 
     def _by_package(self) -> dict[str, list[dict[str, Any]]]:
@@ -58,7 +57,7 @@ class ReleasesIndex:
             for asset in self._all_assets():
                 name = str(asset.get("name"))
                 if name.endswith(".whl") and asset.get("state", "uploaded") == "uploaded":
-                    package = str(canonicalize_name(name.partition("-")[0]))
+                    package = normalized(name.partition("-")[0])
                     self._assets.setdefault(package, []).append(asset)
         return self._assets
 

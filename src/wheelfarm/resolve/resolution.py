@@ -1,9 +1,9 @@
 """The way from names to an answer: pages are fetched as they are needed, and read once."""
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError, NegativeVerdictError
@@ -12,15 +12,16 @@ from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.decision import Decision
 from wheelfarm.resolve.candidate import Target, Wanted
 from wheelfarm.resolve.choose import Answer, Choice, choose
-from wheelfarm.resolve.combinations import TorchOption, fallbacks, machine_decides, options
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.markers import marker_holds
 from wheelfarm.resolve.page_book import PageBook
 from wheelfarm.resolve.sources import Index
 from wheelfarm.resolve.torch_files import official_cxx_abi
 from wheelfarm.resolve.torch_pin import FAMILY, TorchPin, chosen_pin, installed_pin
-from wheelfarm.upstream.facts import committed_facts
-from wheelfarm.upstream.model import UpstreamFacts
+
+if TYPE_CHECKING:
+    from wheelfarm.resolve.combinations import TorchOption
+    from wheelfarm.upstream.model import UpstreamFacts
 
 #: After so many rounds of reading chosen wheels' metadata an answer stands as it is.
 _ROUNDS = 8
@@ -39,7 +40,7 @@ class Resolution:
     index: str
     answer: Answer
     torch: TorchPin | None = None
-    refused: tuple[Decision[TorchOption], ...] = ()
+    refused: "tuple[Decision[TorchOption], ...]" = ()
     served: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
     pages: PageBook | None = None
@@ -141,6 +142,9 @@ class _Run:
 
     def chosen(self) -> Resolution:
         """Answer with the newest published torch that serves all, or a known-good one, or none."""
+        from wheelfarm.resolve.combinations import fallbacks, machine_decides, options
+        from wheelfarm.upstream.facts import committed_facts
+
         facts = committed_facts()
         decided = options(self.host, facts)
         suitable = [
@@ -172,7 +176,7 @@ class _Run:
         return self.resolution(answer, None, notes, tuple(refused))
 
     def pin(
-        self, option: TorchOption, facts: UpstreamFacts, family: tuple[str, ...]
+        self, option: "TorchOption", facts: "UpstreamFacts", family: tuple[str, ...]
     ) -> TorchPin | None:
         """Return the chosen torch's pin; the installed one's where it is that very torch."""
         host = self.host
@@ -181,7 +185,7 @@ class _Run:
             return installed_pin(host, family)
         return chosen_pin(option.torch, option.accelerator, host, facts, family)
 
-    def nearest(self, suitable: list[TorchOption]) -> Answer:
+    def nearest(self, suitable: "list[TorchOption]") -> Answer:
         """Return the no of the combination that serves the most, for the report."""
         if not suitable:
             target = self.target(self.host.torch.value, self.host.accelerator.value)
@@ -216,11 +220,7 @@ class _Run:
 
     def family(self, answer: Answer) -> tuple[str, ...]:
         """Return the torch family members that are asked for, by the user or by a wheel."""
-        required = {
-            str(canonicalize_name(requirement.name))
-            for choice in answer.choices
-            for requirement in choice.outside
-        }
+        required = {requirement.name for choice in answer.choices for requirement in choice.outside}
         return tuple(sorted(set(self.asked.family) | (required & set(FAMILY))))
 
     def resolution(
@@ -228,7 +228,7 @@ class _Run:
         answer: Answer,
         pin: TorchPin | None,
         notes: tuple[str, ...] = (),
-        refused: tuple[Decision[TorchOption], ...] = (),
+        refused: "tuple[Decision[TorchOption], ...]" = (),
     ) -> Resolution:
         said = [note for note in (self.index.transport, *notes, *_machine(self.host)) if note]
         if self.left:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from wheelfarm.facts.libraries import is_driver_library, nvidia_library
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.resolve import tags
 from wheelfarm.resolve.backends import BACKENDS
@@ -148,6 +147,8 @@ def _earlier_minor(
 
 def _torch_has(soname: str, accelerator: Accelerator) -> bool:
     """Return whether torch itself brings a CUDA library, and of its own major."""
+    from wheelfarm.facts.libraries import is_driver_library, nvidia_library
+
     library = nvidia_library(soname)
     if library is None:
         return is_driver_library(soname)

@@ -9,12 +9,11 @@ from wheelfarm.errors import UsageError
 from wheelfarm.http import Cache, Client, UnreachableError, default_folder
 from wheelfarm.model.versions import Minor
 from wheelfarm.reading import read_text
+from wheelfarm.resolve.asking import Asking
 from wheelfarm.resolve.backends import index_address
 from wheelfarm.resolve.candidate import Wanted
 from wheelfarm.resolve.detect import detect
-from wheelfarm.resolve.hashing import with_hashes
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.inputs import Asking, read_input
 from wheelfarm.resolve.lock import Profile, Question, stated_facts
 from wheelfarm.resolve.resolution import Settings, resolve
 from wheelfarm.resolve.sources import Index, open_index
@@ -64,7 +63,9 @@ class Session:
     def answer(self, host: Host, name: str = "") -> Profile:
         """Return the answer for one host, every wheel of it with a hash."""
         resolution = resolve(self.asking.wanted, host, self.index(host), self.client, self.settings)
-        if resolution.answer.ok:
+        if any(each.candidate.entry.sha256 is None for each in resolution.choices):
+            from wheelfarm.resolve.hashing import with_hashes
+
             resolution = with_hashes(resolution, self.client, download=self.download)
         return Profile(name=name, resolution=resolution)
 
@@ -98,7 +99,7 @@ def asking_of(packages: Sequence[str], source: Path | None) -> Asking:
     here = Path("pyproject.toml")
     if source is None and not packages and here.is_file() and "[tool.wheelfarm]" in read_text(here):
         source = here
-    asking = Asking(wanted=()) if source is None else read_input(source)
+    asking = Asking(wanted=()) if source is None else _read(source)
     wanted = (*asking.wanted, *map(parse_wanted, packages))
     return Asking(
         wanted=wanted,
@@ -108,6 +109,12 @@ def asking_of(packages: Sequence[str], source: Path | None) -> Asking:
         prereleases=asking.prereleases,
         carried=asking.carried,
     )
+
+
+def _read(source: Path) -> Asking:
+    from wheelfarm.resolve.inputs import read_input
+
+    return read_input(source)
 
 
 def hosts(

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urljoin
 
-from packaging.utils import canonicalize_name
-
 from wheelfarm.errors import BadInputError
 from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
 from wheelfarm.index.model import Combination, Manifest
+from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_json
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.pages import Page, html_page, json_page, manifest_page
@@ -142,7 +141,7 @@ def open_index(address: str, client: Client) -> Index:
 
 def _together(names: Iterable[str], fetch: "Any") -> Mapping[str, Page]:
     """Fetch pages at once over a few connections; the first failure is raised, in name order."""
-    wanted = sorted({str(canonicalize_name(name)) for name in names})
+    wanted = sorted({normalized(name) for name in names})
     if len(wanted) == 1:
         return {wanted[0]: fetch(wanted[0])}
     from concurrent.futures import ThreadPoolExecutor

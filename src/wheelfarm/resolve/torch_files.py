@@ -4,7 +4,6 @@ Torch from PyPI may carry no local label in its metadata; ``torch/version.py`` h
 that file is not readable the ``nvidia-*`` requirements of the metadata tell the CUDA release.
 """
 
-import mmap
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ from wheelfarm.model.platform import PLATFORMS
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.host import Fact, nothing
 from wheelfarm.resolve.interpreter import Interpreter
-from wheelfarm.upstream.model import cxx_abi
 
 _TOOLKIT = re.compile(
     r"^Requires-Dist:\s*(?:cuda-toolkit(?:\[[^\]]*\])?|nvidia-cuda-runtime(?:-cu\d+)?)"
@@ -151,6 +149,8 @@ def _cxx_abi(
 
 
 def _abi_of_library(library: Path) -> CxxAbi | None:
+    import mmap
+
     try:
         with (
             library.open("rb") as stream,
@@ -167,6 +167,8 @@ def official_cxx_abi(
     version: Version, accelerator: Accelerator | None, platform: str
 ) -> Fact[CxxAbi]:
     """Return the C++ ABI of PyTorch's own Linux wheel of a release."""
+    from wheelfarm.upstream.model import cxx_abi
+
     known = next((each for each in PLATFORMS if each.identifier == platform), None)
     if known is None or accelerator is None:
         return nothing("PyTorch has no wheels for this platform")

@@ -6,7 +6,7 @@ another CUDA line than PyPI's: torch is pinned to what is installed, or comes fr
 
 import os
 from dataclasses import dataclass
-from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
@@ -15,7 +15,9 @@ from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.platform import Platform
 from wheelfarm.reading import Reader, parse_json
 from wheelfarm.resolve.host import Host
-from wheelfarm.upstream.model import UpstreamFacts
+
+if TYPE_CHECKING:
+    from wheelfarm.upstream.model import UpstreamFacts
 
 FAMILY = ("torchvision", "torchaudio")
 #: PyTorch's own index, one folder per accelerator; a mirror is named by the variable.
@@ -73,7 +75,7 @@ def chosen_pin(
     torch: Version,
     accelerator: Accelerator,
     host: Host,
-    facts: UpstreamFacts,
+    facts: "UpstreamFacts",
     family: tuple[str, ...] = (),
 ) -> TorchPin:
     """Return the pin of a torch that is to be installed, from PyPI only if PyPI's is this one."""
@@ -121,6 +123,8 @@ def family_version(name: str, torch: Version) -> str | None:
 
     None where that release has none. A torch newer than the table is an error of ours to name.
     """
+    from importlib.resources import files
+
     text = files("wheelfarm.resolve").joinpath("data/family_pins.json").read_text("utf-8")
     reader = Reader(parse_json(text, "family_pins.json"), "family_pins.json")
     reader.string("schema")

@@ -4,7 +4,8 @@ from packaging.version import Version
 
 from wheelfarm.model.versions import Minor, is_release
 from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
-from wheelfarm.resolve.markers import applies, read_requirement
+from wheelfarm.resolve.markers import applies
+from wheelfarm.resolve.needs import read_need
 
 
 def torch_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
@@ -62,7 +63,7 @@ def _stable_torch(floor: Minor | None, torch: Version | None) -> Failure | None:
 def _snapshot(candidate: Candidate, torch: Version) -> Failure | None:
     """Refuse all for a snapshot or source build but a wheel that pins that very torch."""
     for requirement in candidate.entry.requires_dist or ():
-        parsed = read_requirement(requirement)
+        parsed = read_need(requirement)
         if (
             parsed is not None
             and parsed.name == "torch"
@@ -84,8 +85,8 @@ def torch_allowed(candidate: Candidate, wanted: Wanted, target: Target) -> Failu
     if target.torch is None:
         return None
     for text in candidate.entry.requires_dist or ():
-        parsed = read_requirement(text)
-        if parsed is None or parsed.name.lower() != "torch" or not applies(parsed, wanted, target):
+        parsed = read_need(text)
+        if parsed is None or parsed.name != "torch" or not applies(parsed, wanted, target):
             continue
         if not parsed.specifier.contains(target.torch, prereleases=True):
             return Failure(

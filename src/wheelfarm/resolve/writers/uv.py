@@ -11,8 +11,8 @@ from typing import Any
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 
+from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.lock import Profile, Question, hashed_address, merged
 from wheelfarm.resolve.torch_pin import TorchPin
@@ -114,10 +114,10 @@ def _add_requirements(document: Any, profile: Profile) -> None:
 
 def _replace(listed: Any, text: str) -> None:
     """Put a requirement in the place of the same project's, else at the end."""
-    name = canonicalize_name(Requirement(text).name)
+    name = normalized(Requirement(text).name)
     for index, line in enumerate(list(listed)):
         try:
-            same = canonicalize_name(Requirement(str(line)).name) == name
+            same = normalized(Requirement(str(line)).name) == name
         except InvalidRequirement:
             continue
         if same:

@@ -1,0 +1,23 @@
+"""What is asked for, and how: the value that every kind of input becomes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wheelfarm.resolve.candidate import Wanted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What a file asks for and how: packages, index addresses by backend, and the rest.
+
+    ``releases`` names the farm's repository for the second transport; ``carried`` holds the tables
+    that belong to others and go into a written file as they are.
+    """
+
+    wanted: tuple[Wanted, ...]
+    indexes: Mapping[str, str] = field(default_factory=dict)
+    releases: str = ""
+    choose_torch: bool = False
+    prereleases: bool = False
+    carried: Mapping[str, Any] = field(default_factory=dict)

@@ -26,6 +26,7 @@ from wheelfarm.survey.values import (
     options,
     origins,
     render,
+    settings,
     strip,
     union,
 )
@@ -238,7 +239,7 @@ def negate(value: Value) -> Value:
         return unknown_of(value)
     if found.certain:
         return not found.plain
-    return Assumed(not found.plain, causes(value) or frozenset({"conditions"}))
+    return Assumed(not found.plain, settings(value) or frozenset({"conditions"}))
 
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -332,7 +333,7 @@ def either(operation: str, values: list[Value]) -> Value:
         if found.plain is None:
             unsure.append(value)
         if not found.certain:
-            why |= causes(value) or frozenset({"conditions"})
+            why |= settings(value) or frozenset({"conditions"})
         if index == len(values) - 1 and not unsure:
             return assume(value, why) if why else value
     return choice([((), option) for value in (*unsure, values[-1]) for _, option in options(value)])

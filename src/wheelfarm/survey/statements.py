@@ -82,10 +82,12 @@ def _follow_for(engine: "Engine", node: ast.For, frame: "Frame") -> Flow:
             flow = engine.block(node.body, frame)
         del engine.guards[mark:]
         if flow == "break":
-            break
+            return ""
         if flow in {"return", "raise"}:
             return flow
-    return engine.block(node.orelse, frame)
+    flow = engine.block(node.orelse, frame)
+    # A loop's `else` that raises says "not found"; a search that cannot be followed may have been.
+    return "" if flow == "raise" else flow
 
 
 def _follow_while(engine: "Engine", node: ast.While, frame: "Frame") -> Flow:

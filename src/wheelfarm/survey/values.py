@@ -345,7 +345,8 @@ def origins(value: Value, depth: int = 4) -> frozenset[str]:  # noqa: PLR0911 - 
 def settings(value: Value, depth: int = 3) -> frozenset[str]:
     """Return the settings on which a value or its alternatives hang."""
     if isinstance(value, Choice) and depth:
-        return union(settings(option, depth - 1) for _, option in value.options)
+        inner = union(settings(option, depth - 1) for _, option in value.options)
+        return inner | {name for guards, _ in value.options for g in guards for name in g.settings}
     return causes(value)
 
 

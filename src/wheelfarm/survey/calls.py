@@ -270,6 +270,8 @@ def _start_program(engine: "Engine", name: str, site: "Site") -> Value:
     argv = site.arguments[0] if site.arguments else site.keywords.get("args")
     if programs.absent(argv):
         return objects.EXIT
+    if programs.lists_hardware(argv):
+        return Assumed("0", frozenset({"hardware"}))
     reads = bool({"capture_output", "stdout"} & site.keywords.keys())
     function = f"{name} (read)" if reads else name
     engine.note_command(function, argv, site.keywords.get("cwd"), site.line, site.frame)

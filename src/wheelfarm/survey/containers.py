@@ -115,6 +115,12 @@ def _join(separator: str, value: Value) -> Value:
 
 
 def _format(text: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    for index, each in enumerate(arguments):
+        if isinstance(each, Choice):
+            before, after = arguments[:index], arguments[index + 1 :]
+            return choice(
+                [(g, _format(text, [*before, one, *after], keywords)) for g, one in each.options]
+            )
     every = [*arguments, *keywords.values()]
     told = [render(each) for each in arguments]
     named = {key: render(each) for key, each in keywords.items()}

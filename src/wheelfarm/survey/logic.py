@@ -115,6 +115,8 @@ def assume(value: Value, why: frozenset[str]) -> Value:
     """Return ``value`` as one that hangs on the settings ``why``."""
     if not why or isinstance(value, Unknown):
         return value
+    if isinstance(value, Choice):
+        return choice([(guards, assume(option, why)) for guards, option in value.options])
     return Assumed(strip(value), why | causes(value))
 
 

@@ -72,6 +72,12 @@ def absent(argv: Value) -> bool:
     return bool(words) and not words[0][1] and _program([words[0][0]]) in _ABSENT
 
 
+def lists_hardware(argv: Value) -> bool:
+    """Return whether a command line only lists devices or drivers; a farm has none of them."""
+    words = words_of(argv)
+    return bool(words) and _program([words[0][0]]) in {"lsmod", "lspci"}
+
+
 def command_findings(engine: "Engine") -> Iterator[Finding]:
     """Yield what the started programs ship."""
     sources: dict[str, tuple[Command, list[str]]] = {}

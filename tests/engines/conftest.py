@@ -104,6 +104,20 @@ def compilers(torch_environment: Environment) -> Environment:
     return torch_environment
 
 
+@pytest.fixture(scope="session")
+def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Programs of a runner's image: this very wheelfarm, and a pipx that has installed it."""
+    folder = tmp_path_factory.mktemp("bin")
+    for name, line in (
+        ("wheelfarm", f'exec {sys.executable} -m wheelfarm "$@"'),
+        ("pipx", 'test "$1" = install && case "$2" in wheelfarm*) ;; *) exit 1 ;; esac'),
+    ):
+        program = folder / name
+        program.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
+        program.chmod(0o755)
+    return folder
+
+
 @pytest.fixture
 def farm(tmp_path: Path) -> Farm:
     """The farm of three packages."""

@@ -41,6 +41,7 @@ class Ran:
     outputs: dict[str, str] = field(default_factory=dict)
     commands: list[str] = field(default_factory=list)
     text: str = ""
+    workspace: str = ""
 
 
 @dataclass
@@ -56,6 +57,10 @@ class Runner:
     containers: set[str] = field(default_factory=set)
     runners: set[str] = field(default_factory=set)
     _numbers: "itertools.count[int]" = field(default_factory=itertools.count)
+
+    def workspace(self, name: str) -> Path:
+        """Return the folder in which the last job of a name ran."""
+        return self.folder / next(ran.workspace for ran in reversed(self.ran) if ran.name == name)
 
     def run(self, workflow: str, inputs: Mapping[str, Any] | None = None) -> dict[str, Ran]:
         """Run a workflow; return each of its jobs as one."""
@@ -130,6 +135,7 @@ class Runner:
             self.containers.add(filled(job["container"]["image"], contexts, {}))
         workspace = self.folder / f"job{next(self._numbers)}"
         workspace.mkdir(parents=True)
+        ran.workspace = workspace.name
         variables = {**env, **filled(job.get("env", {}), contexts, {})}
         steps: dict[str, Any] = {}
         for step in job["steps"]:
@@ -197,7 +203,9 @@ class Runner:
     def _checkout(self, given: dict[str, Any], workspace: Path) -> None:
         known(given, {"persist-credentials"}, "checkout")
         ignored = shutil.ignore_patterns(".git", ".wheelfarm")
-        shutil.copytree(self.repository, workspace, ignore=ignored, dirs_exist_ok=True)
+        shutil.copytree(
+            self.repository, workspace, ignore=ignored, dirs_exist_ok=True, symlinks=True
+        )
 
     def _upload(self, given: dict[str, Any], workspace: Path) -> None:
         known(given, {"name", "path", "if-no-files-found"}, "upload-artifact")

@@ -15,6 +15,8 @@ VERBS: dict[str, str] = {
     "run": "run a plan's jobs on this machine or a cluster, and record what became of each",
     "status": "show how far a plan's run is",
     "logs": "show what a cell's jobs wrote",
+    "watch": "tell what is new upstream, as a difference of the farm's files and an issue",
+    "audit": "hold the store and the index against the farm that declares them",
     "ci": "write and check workflows that run the farm on GitHub",
     "verify": "prove what a wheel says of itself, and whether it may be published",
     "repair": "mend what can be mended of a wheel without lying, and judge the result",

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from wheelfarm.build.pipeline import StepListener
 from wheelfarm.build.resources import read_machine
 from wheelfarm.build.steps import StepResult
+from wheelfarm.build.workspace import Workspace
 from wheelfarm.engines.child import JobBody, JobProcess, start_job
-from wheelfarm.engines.farm_cells import CellFinder
-from wheelfarm.engines.job import JobOptions, JobPlace, run_job
+from wheelfarm.engines.job import JobOptions
 from wheelfarm.engines.job_result import JobResult, Status
 from wheelfarm.engines.machine_memory import MemoryModel, memory_for_jobs, memory_kills
 from wheelfarm.engines.plan_file import PlannedJob
@@ -22,6 +23,9 @@ from wheelfarm.engines.schedule import Schedule
 from wheelfarm.run import signal_name
 
 logger = logging.getLogger(__name__)
+
+#: What a job's process does; it is called there, not here.
+Work = Callable[[PlannedJob, JobOptions, StepListener], JobResult]
 
 #: How often the view is drawn anew (seconds); jobs' ends are seen at once.
 _TICK = 0.5
@@ -70,16 +74,16 @@ class LocalEngine:
 
     def __init__(
         self,
-        finder: CellFinder,
-        place: JobPlace,
+        work: Work,
+        workspace: Workspace,
         record: RunRecord,
         options: LocalOptions,
         listener: RunListener,
         *,
         kills: Callable[[], int] = memory_kills,
     ) -> None:
-        self.finder = finder
-        self.place = place
+        self.work = work
+        self.workspace = workspace
         self.record = record
         self.options = options
         self.listener = listener
@@ -103,7 +107,7 @@ class LocalEngine:
         cores = read_machine().cores
         self._slots = self.options.jobs or max(1, min(cores, len(todo)))
         self._compiles = max(1, cores // self._slots)
-        model = MemoryModel(self.place.workspace, self._compiles)
+        model = MemoryModel(self.workspace, self._compiles)
         schedule = Schedule(todo, model.need)
         deadline = None
         if self.options.minutes is not None:
@@ -153,7 +157,7 @@ class LocalEngine:
                 if result is None:
                     tell(name)
 
-            return run_job(job, self.finder, self.place, options, listen)
+            return self.work(job, options, listen)
 
         return body
 

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Literal
 
 from wheelfarm import files
+from wheelfarm.build.pipeline import StepListener
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.engines.dask import DaskEngine, DaskOptions
 from wheelfarm.engines.exchange import open_exchange
 from wheelfarm.engines.farm_cells import CellFinder
 from wheelfarm.engines.farm_files import require_recipes
-from wheelfarm.engines.job import JobPlace
+from wheelfarm.engines.job import JobOptions, JobPlace, run_job
 from wheelfarm.engines.job_result import JobResult
-from wheelfarm.engines.local import LocalEngine, LocalOptions, RunListener
+from wheelfarm.engines.local import LocalEngine, LocalOptions, RunListener, Work
 from wheelfarm.engines.plan_file import PlanFile, PlannedJob
 from wheelfarm.engines.record import RunRecord
 from wheelfarm.recipes.model import Farm
@@ -72,9 +73,17 @@ def run_plan(plan: PlanFile, farm: Farm, options: RunOptions, listener: RunListe
             results = engine.run(todo, plan.recipes)
         else:
             local = _local_options(options)
-            results = LocalEngine(CellFinder(farm), place, record, local, listener).run(todo)
+            work = _work(CellFinder(farm), place)
+            results = LocalEngine(work, workspace, record, local, listener).run(todo)
     found = {name: known[name] for name in kept} | results
     return RunOutcome(results=found, kept=tuple(sorted(kept)), record=record)
+
+
+def _work(finder: CellFinder, place: JobPlace) -> Work:
+    def work(job: PlannedJob, options: JobOptions, listen: StepListener) -> JobResult:
+        return run_job(job, finder, place, options, listen)
+
+    return work
 
 
 def _local_options(options: RunOptions) -> LocalOptions:

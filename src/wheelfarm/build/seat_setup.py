@@ -5,6 +5,8 @@ the seat's (``toolkit``), the seat's program, and what it writes: the log of all
 (``calls.jsonl``), the inputs of each unit, and the calls that it stood in for.
 """
 
+import __future__
+
 import hashlib
 import marshal
 import os
@@ -15,12 +17,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from wheelfarm import files
 from wheelfarm.build.cache import CompilerCache
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.run import find_program, run
+
+if TYPE_CHECKING:
+    from types import CodeType
 
 #: Raised when the form of the calls that reach the cache changes: older results are then not used.
 FORMAT = 1
@@ -30,21 +35,30 @@ STUB_MARK = b"wheelfarm-seat-empty-object"
 Mode = Literal["plain", "census", "shard", "link"]
 
 _HOST = re.compile(r"(?:[a-z0-9_]+-linux-gnu-)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d+)?")
-_PROGRAM = (
-    "seat.py",
-    "seat_arguments.py",
-    "seat_files.py",
-    "seat_paths.py",
-    "seat_record.py",
-    "seat_run.py",
+#: The seat's modules, each after those that it imports.
+_MODULES = (
+    "seat_arguments",
+    "seat_files",
+    "seat_paths",
+    "seat_record",
+    "seat_run",
+    "seat",
 )
+_FUTURE = "\nfrom __future__ import annotations\n"
 _WRITTEN = ("work", "inputs", "stubbed")
 _TOOLS = ("bin/nvcc", "nvvm/bin/cicc", "bin/ptxas", "bin/cudafe++", "bin/fatbinary", "bin/nvlink")
+#: One read instead of a search along sys.path for each module: a compile has no time to spare.
 _MAIN = """\
-import os, sys
-sys.path.insert(0, {program!r})
-from wheelfarm.build.seat import main
-status = main(sys.argv[1:])
+import marshal, os, sys
+with open({bundle!r}, "rb") as stream:
+    modules = marshal.load(stream)
+for name, code in modules:
+    module = sys.modules[name] = type(sys)(name)
+    if code is None:
+        module.__path__ = []
+    else:
+        exec(code, module.__dict__)
+status = sys.modules["wheelfarm.build.seat"].main(sys.argv[1:])
 sys.stdout.flush()
 sys.stderr.flush()
 os._exit(status)
@@ -292,24 +306,25 @@ def _make_stub(folder: Path, spec: SeatSpec) -> bytes:
 def _write_program(folder: Path) -> None:
     """Compile the seat into the folder: a start that compiled it each time would cost 20 ms."""
     program = folder / "program"
-    package = program / "wheelfarm" / "build"
-    package.mkdir(parents=True)
+    program.mkdir()
     here = Path(__file__).parent
-    empty = program / "empty.py"
-    empty.touch()
+    modules: list[tuple[str, CodeType | None]] = [("wheelfarm", None), ("wheelfarm.build", None)]
+    for name in _MODULES:
+        source = here / f"{name}.py"
+        # Annotations stay text, without the import of __future__ at each start.
+        text = source.read_text(encoding="utf-8").replace(_FUTURE, "\n")
+        flags = __future__.annotations.compiler_flag
+        code = compile(text, str(source), "exec", flags=flags, dont_inherit=True, optimize=2)
+        modules.append((f"wheelfarm.build.{name}", code))
+    (program / "bundle").write_bytes(marshal.dumps(modules))
     main = program / "main.py"
-    main.write_text(_MAIN.format(program=str(program)), encoding="utf-8")
-    sources = {name: (here / name, package / f"{name}c") for name in _PROGRAM}
-    sources["wheelfarm"] = (empty, program / "wheelfarm" / "__init__.pyc")
-    sources["build"] = (empty, package / "__init__.pyc")
-    sources["main"] = (main, program / "main.pyc")
-    for source, target in sources.values():
-        py_compile.compile(
-            str(source),
-            cfile=str(target),
-            doraise=True,
-            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-        )
+    main.write_text(_MAIN.format(bundle=str(program / "bundle")), encoding="utf-8")
+    py_compile.compile(
+        str(main),
+        cfile=str(program / "main.pyc"),
+        doraise=True,
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+    )
 
 
 def _write_launcher(folder: Path, path: Path, tool: str) -> None:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from packaging.version import Version
 
 from wheelfarm.build.environment import Environment, EnvironmentSpec, make_environment
@@ -18,6 +19,11 @@ TOOLKIT = "13.0.3"
 CUDA = Accelerator.parse("cu130")
 REPOSITORY = Path(__file__).parents[1]
 SHARED = REPOSITORY.parent / "shared"
+
+
+# How long an example takes says something of the machine that runs the tests, not of the code.
+settings.register_profile("wheelfarm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("wheelfarm")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

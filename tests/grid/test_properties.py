@@ -1,6 +1,6 @@
 """What holds for every grid: collapse loses nothing, refuses nothing, and names read back."""
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.grid.grids import grid_of, make_policy
@@ -10,6 +10,7 @@ from wheelfarm.recipes.model import Recipe
 from wheelfarm.upstream.model import UpstreamFacts, cxx_abi
 
 
+@settings(max_examples=60)
 @given(upstream_facts(), recipes(), st.booleans())
 def test_collapse_never_loses_a_servable_point(
     facts: UpstreamFacts, recipe: Recipe, free_threaded: bool
@@ -24,6 +25,7 @@ def test_collapse_never_loses_a_servable_point(
         assert (item.outcome == "refused") == (item.cell is None)
 
 
+@settings(max_examples=60)
 @given(upstream_facts(), recipes(), st.booleans())
 def test_a_wheel_really_serves_its_points(
     facts: UpstreamFacts, recipe: Recipe, free_threaded: bool
@@ -49,6 +51,7 @@ def test_a_wheel_really_serves_its_points(
         assert release.ships(cell.python, identifier.platform)
 
 
+@settings(max_examples=60)
 @given(upstream_facts(), recipes())
 def test_identifiers_are_unique_and_read_back(facts: UpstreamFacts, recipe: Recipe) -> None:
     names = [str(cell.identifier) for cell in grid_of(recipe, make_policy(*LINES), facts).cells]

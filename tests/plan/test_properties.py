@@ -47,7 +47,7 @@ def built(plan: Plan) -> list[StoredWheel]:
     ]
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(upstream_facts(), recipes("one"), recipes("two"), st.data())
 def test_a_store_that_holds_the_plan_leaves_nothing_to_plan(
     facts: UpstreamFacts, one: Recipe, two: Recipe, data: st.DataObject
@@ -63,7 +63,7 @@ def test_a_store_that_holds_the_plan_leaves_nothing_to_plan(
         assert built(again) == [lost]
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(upstream_facts(), recipes("one"))
 def test_a_rebuild_plans_the_same_cells_with_the_next_build_tag(
     facts: UpstreamFacts, one: Recipe
@@ -80,7 +80,7 @@ def test_a_rebuild_plans_the_same_cells_with_the_next_build_tag(
     assert plan_of(facts, (one,), [*wheels, *built(second)]).cells == ()
 
 
-@settings(max_examples=50)
+@settings(max_examples=40)
 @given(upstream_facts(), recipes("one"), recipes("two"))
 def test_batches_fit_and_no_cell_is_split(facts: UpstreamFacts, one: Recipe, two: Recipe) -> None:
     plan = plan_of(facts, (one, two), [])

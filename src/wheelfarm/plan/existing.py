@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.grid.model import GridCell, Point
+from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.axis import CxxAbi, TorchAxis
 from wheelfarm.model.cell import CellId, cell_name
 from wheelfarm.model.platform import Platform
@@ -29,6 +30,10 @@ class _Known:
     usable: bool
 
 
+#: Where a wheel can serve: version, accelerator, platform.
+_Place = tuple[Version, Accelerator | None, Platform]
+
+
 class StoreView:
     """The wheels of a store, by package; names of other packages are never read."""
 
@@ -36,7 +41,7 @@ class StoreView:
         self._wheels: dict[str, list[StoredWheel]] = defaultdict(list)
         for wheel in wheels:
             self._wheels[cell_name(wheel.name.distribution)].append(wheel)
-        self._known: dict[str, dict[Version, list[_Known]]] = {}
+        self._known: dict[str, dict[_Place, list[_Known]]] = {}
 
     def has(self, package: str) -> bool:
         """Return whether the store has any wheel of a package."""
@@ -48,15 +53,7 @@ class StoreView:
         One wheel serves several points where its tags say so (abi3, ``py3-none``) and where the
         package does not depend on torch's version. History under other tags counts too.
         """
-        identifier = cell.identifier
-        known = self._of(identifier)
-        usable = [
-            wheel
-            for wheel in known
-            if wheel.usable
-            and identifier.platform in wheel.platforms
-            and wheel.label.accelerator == identifier.accelerator
-        ]
+        usable = [wheel for wheel in self._of(cell.identifier) if wheel.usable]
         if not usable:
             return ()
         used: dict[WheelName, None] = {}
@@ -73,28 +70,31 @@ class StoreView:
         0 (none) where no wheel has the cell's name or serves any of its points; else one more than
         the highest of those, so that clients prefer the new wheel.
         """
-        identifier = cell.identifier
         highest = [
             wheel.name.build_number[0]
-            for wheel in self._of(identifier)
-            if identifier.platform in wheel.platforms
-            and wheel.label.accelerator == identifier.accelerator
-            and (_same_name(wheel, cell) or any(_serves(wheel, cell, at) for at in cell.serves))
+            for wheel in self._of(cell.identifier)
+            if _same_name(wheel, cell) or any(_serves(wheel, cell, at) for at in cell.serves)
         ]
         return max(highest) + 1 if highest else 0
 
     def _of(self, identifier: CellId) -> Sequence[_Known]:
-        """Return the wheels of a cell's package and version; 1.0 and 1.0.0 are one version."""
-        by_version = self._known.get(identifier.package)
-        if by_version is None:
-            by_version = self._known[identifier.package] = defaultdict(list)
-            for wheel in self._wheels.get(identifier.package, ()):
-                if (known := _read(wheel)) is not None:
-                    by_version[Version(wheel.name.version.public)].append(known)
-            for wheels in by_version.values():
-                # Of wheels that differ in their build tag alone, clients take the highest.
-                wheels.sort(key=lambda item: item.name.build_number, reverse=True)
-        return by_version.get(identifier.version, ())
+        """Return the wheels of a cell's package, version, accelerator and platform.
+
+        1.0 and 1.0.0 are one version.
+        """
+        known = self._known.get(identifier.package)
+        if known is None:
+            known = self._known[identifier.package] = defaultdict(list)
+            found = map(_read, self._wheels.get(identifier.package, ()))
+            wheels = [wheel for wheel in found if wheel is not None]
+            # Of wheels that differ in their build tag alone, clients take the highest.
+            wheels.sort(key=lambda item: item.name.build_number, reverse=True)
+            for wheel in wheels:
+                version = Version(wheel.name.version.public)
+                for platform in wheel.platforms:
+                    known[version, wheel.label.accelerator, platform].append(wheel)
+        key = (identifier.version, identifier.accelerator, identifier.platform)
+        return known.get(key, ())
 
 
 def _read(wheel: StoredWheel) -> _Known | None:

@@ -256,12 +256,18 @@ def test_device_code_is_built_by_the_wheels_own_nvcc(torch_python: Path, work: P
             load("tiny", work / "kernel.cu", is_python_module=False)
         except WheelfarmError as error:
             print(error)
+        os.environ["TORCH_CUDA_ARCH_LIST"] = "9.9"
+        try:
+            load("tiny", work / "kernel.cu", is_python_module=False)
+        except WheelfarmError as error:
+            print(error)
         os.environ["TORCH_CUDA_ARCH_LIST"] = "9.0"
         path = load("tiny", work / "kernel.cu", is_python_module=False)
         print("launch", ctypes.CDLL(path).launch() != 0)
         """,
     )
     assert "set TORCH_CUDA_ARCH_LIST" in output
+    assert "Unknown CUDA arch (9.9)" in output
     assert output.endswith("launch True")
     assert not (work / "nvcc-called").exists()
     assert frozen(torch_python) == before

@@ -193,6 +193,14 @@ def test_a_digest_is_remembered_and_never_stale(tmp_path: Path) -> None:
     assert digests.of_file(path) != first
 
 
+def test_a_memory_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
+    path = trees.touch(tmp_path / "file", "one")
+    settle(tmp_path)
+    trees.touch(tmp_path / "memory", "a file where the folder would be")
+    digests = Digests(tmp_path / "memory")
+    assert digests.of_file(path) == digests.of_file(path)
+
+
 def store(tmp_path: Path) -> JitStore:
     folder = tmp_path / "key"
     folder.mkdir(exist_ok=True)

@@ -4,6 +4,7 @@ A remembered digest counts only while size, times and inode are what they were; 
 one reading, never a wrong answer.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from wheelfarm import files
+from wheelfarm.errors import WheelfarmError
 
 _FORMAT = 1
 #: A file changed this recently (seconds) could change again within one tick of its time stamp.
@@ -61,7 +63,9 @@ class Digests:
         digest = compute()
         if newest < time.time() - _SETTLED:
             document = {"format": _FORMAT, "path": real, "stamp": stamp, "digest": digest}
-            files.write_text(record, json.dumps(document))
+            # A memory that cannot be written (a shared cache, a full disk) only costs time.
+            with contextlib.suppress(OSError, WheelfarmError):
+                files.write_text(record, json.dumps(document))
         return digest
 
 

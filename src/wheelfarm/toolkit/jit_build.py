@@ -66,7 +66,7 @@ def build(
     try:
         with _TORCH_GLOBALS, _torch_settings(ninja, home) as cpp_extension:
             loaded = getattr(cpp_extension, job.function)(**arguments)
-    except (RuntimeError, ImportError, OSError) as error:
+    except (RuntimeError, ValueError, ImportError, OSError) as error:
         library = next(folder.glob("*.so"), None)
         if library is not None:
             raise load_failure(library, error) from error

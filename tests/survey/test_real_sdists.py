@@ -1,6 +1,6 @@
 """Real sdists of a package index: their verdicts, read from their own build files.
 
-Each verdict was checked by reading the files; docs/survey.md says what they show.
+docs/survey.md says what their build files show.
 """
 
 import os
@@ -37,6 +37,7 @@ SDISTS = (
     ("deepspeed", "0.19.8", "optional", "op_builder/builder.py:543"),
     ("fairscale", "0.4.13", "optional", "setup.py:41"),
     ("flashinfer-python", "0.2.5", "optional", "setup.py:266"),
+    ("openequivariance", "0.7.0", "stable_abi", "CMakeLists.txt:80"),
     ("openequivariance", "0.4.0", "free", ""),
     ("cumm", "0.1.0", "free", "setup.py:159"),
     ("llama-cpp-python", "0.2.20", "free", "vendor/llama.cpp/CMakeLists.txt:684"),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.survey.backend_cases import CASES as BACKENDS
 from tests.survey.cmake_cases import SCIKIT_CASES
-from tests.survey.cmake_command_cases import PLAIN_CASES, SETUP_CASES
+from tests.survey.cmake_command_cases import HEADER_CASES, PLAIN_CASES, SETUP_CASES
 from tests.survey.condition_cases import CONDITIONS
 from tests.survey.decoy_cases import DECOYS, UNKNOWNS
 from tests.survey.idiom_cases import IDIOMS
@@ -19,7 +19,10 @@ def test_setup_tree(case: TreeCase, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
-@pytest.mark.parametrize("case", [*SCIKIT_CASES, *SETUP_CASES, *PLAIN_CASES], ids=lambda c: c.name)
+CMAKE = [*SCIKIT_CASES, *SETUP_CASES, *HEADER_CASES, *PLAIN_CASES]
+
+
+@pytest.mark.parametrize("case", CMAKE, ids=lambda c: c.name)
 def test_cmake_tree(case: TreeCase, tmp_path: Path) -> None:
     check(case, tmp_path)
 

@@ -8,6 +8,7 @@ from wheelfarm.survey.cmake_commands import HARMLESS
 from wheelfarm.survey.cmake_reader import Place, Project, Target
 from wheelfarm.survey.cmake_values import ABI_MARK
 from wheelfarm.survey.findings import Finding
+from wheelfarm.survey.stable_headers import only_stable_headers
 from wheelfarm.survey.tree import Tree
 from wheelfarm.survey.values import HOLE, Guards, contradictory, merged
 
@@ -74,13 +75,15 @@ def _target(project: Project, target: Target, guards: Guards) -> Iterator[Findin
     flags += _flag_variables(project, guards)
     stable = torch_names.stable(text for text, _ in flags)
     linking = [(text, place, more) for text, place, more in links if _torch_in(project, text)]
+    by_headers = bool(linking) and not stable and _stable_by_headers(project, target, linking)
+    stable = stable or ("stable headers" if by_headers else "")
     for text, place, more in linking:
         shown = _torch_in(project, text)
-        kind = "only through the stable ABI" if stable else ""
+        how = " by its stable headers alone" if by_headers else " only through the stable ABI"
         yield Finding(
             shows="stable_abi" if stable else "linked",
             file=place.file, line=place.line, guards=more,
-            sentence=f"{target.name} links {shown} {kind}".rstrip(),
+            sentence=f"{target.name} links {shown}{how if stable else ''}",
         )  # fmt: skip
     always = [more for _, _, more in linking if set(more) <= set(guards)]
     if always:
@@ -94,6 +97,19 @@ def _target(project: Project, target: Target, guards: Guards) -> Iterator[Findin
         return
     if not linking:
         yield _free(target, links, guards)
+
+
+def _stable_by_headers(
+    project: Project, target: Target, linking: list[tuple[str, Place, Guards]]
+) -> bool:
+    """Return whether a target's own sources keep to torch's stable headers.
+
+    A target that asks for torch_python, or gets torch through another library of the project, is
+    not taken for one.
+    """
+    own = {text for text, _ in (*target.links, *project.links)}
+    direct = all(text in own and "torch_python" not in text for text, _, _ in linking)
+    return direct and only_stable_headers(project.tree, target.sources)
 
 
 def _free(target: Target, links: list[tuple[str, Place, Guards]], guards: Guards) -> Finding:

@@ -37,6 +37,7 @@ class Target:
     place: Place
     links: list[tuple[str, Place]] = field(default_factory=list)
     flags: list[tuple[str, Place]] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
 
 
 class _TooLongError(Exception):

@@ -43,6 +43,7 @@ def _add_library(project: Project, statement: Statement) -> None:
     if "EXCLUDE_FROM_ALL" in texts:
         kind = "excluded"
     made = project.target(name, kind, project.place(statement))
+    made.sources += [path for path in map(project.relative, texts) if path]
     if kind == "alias" and len(texts) > 1:
         made.links.append((texts[1], project.place(statement)))
     if statement.name == "cuda_add_library":
@@ -77,6 +78,12 @@ def _note_empty(project: Project, statement: Statement) -> None:
 def _link_libraries(project: Project, statement: Statement) -> None:
     for text, guards in project.words(statement.arguments):
         project.links.append((text, project.place(statement, guards)))
+
+
+def _target_sources(project: Project, statement: Statement) -> None:
+    words = project.words(statement.arguments)
+    for owner in project.find(words[0][0]) if words else []:
+        owner.sources += [path for path in map(project.relative, (w for w, _ in words[1:])) if path]
 
 
 def _target_flags(project: Project, statement: Statement) -> None:
@@ -133,6 +140,7 @@ _INSTALL_WORDS = frozenset({
 
 #: Command -> what follows it.
 TARGET_COMMANDS: dict[str, Follow] = {
+    "target_sources": _target_sources,
     "add_library": _add_library,
     "add_executable": _add_executable,
     "target_link_libraries": _target_link,

@@ -25,7 +25,6 @@ class Paths:
     def __init__(self, tree: Tree, project: str) -> None:
         self.tree = tree
         self.cwd = posixpath.join(TREE, project) if project else TREE
-        self._files: tuple[str, ...] | None = None
         self._empty = tree.empty_submodules()
 
     def relative(self, text: str) -> str | None:
@@ -64,12 +63,10 @@ class Paths:
             return Items(open=True)
         if self._touches_absent(relative):
             return Items(open=True, origins=ABSENT)
-        if self._files is None:
-            self._files = self.tree.walk()
         match = _translate(relative)
         prefix = "" if text.startswith("/") else f"{self.relative('.')}/".lstrip("/")
         result = Items()
-        for name in self._files:
+        for name in self.tree.files():
             if match.fullmatch(name):
                 shown = f"{TREE}/{name}" if text.startswith("/") else _shorten(name, prefix)
                 result.add(shown)

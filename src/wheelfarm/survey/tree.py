@@ -15,6 +15,7 @@ class Tree:
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
         self._texts: dict[str, str | None] = {}
+        self._files: tuple[str, ...] | None = None
 
     def text(self, relative: str) -> str | None:
         """Return a file's text (bytes that are no UTF-8 are replaced), None where there is none."""
@@ -56,6 +57,12 @@ class Tree:
             if len(found) > MAX_FILES:
                 break
         return tuple(found[:MAX_FILES])
+
+    def files(self) -> tuple[str, ...]:
+        """Return all files of the tree, walked once."""
+        if self._files is None:
+            self._files = self.walk()
+        return self._files
 
     def empty_submodules(self) -> tuple[str, ...]:
         """Return the paths of git submodules that are named here and whose files are absent."""

@@ -38,6 +38,8 @@ MAJORS = [
     ("nvrtc64_130_0.dll", {13}),
     ("nvJitLink_130_0.dll", {13}),
     ("cudnn64_9.dll", {11, 12, 13}),
+    ("cuTENSOR.dll", {11, 12, 13}),
+    ("nvvm64_40_0.dll", {11, 12, 13}),
 ]
 
 

@@ -110,6 +110,13 @@ def test_a_hidden_member_is_found(tmp_path: Path) -> None:
     says(report_of(wheel), "zip", f"{len(hidden)} bytes before")
 
 
+def test_bytes_behind_the_end(tmp_path: Path) -> None:
+    """uv refuses them; a second archive could stand there."""
+    wheel = make_wheel(tmp_path, NAME)
+    wheel.write_bytes(wheel.read_bytes() + b"more")
+    says(report_of(wheel), "zip", "bytes behind the end of the zip")
+
+
 def test_an_encrypted_member(tmp_path: Path) -> None:
     wheel = make_wheel(tmp_path, NAME)
     data = bytearray(wheel.read_bytes())

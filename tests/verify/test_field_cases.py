@@ -1,5 +1,6 @@
 """Cases from public reports: each with the answer that would have spared it."""
 
+import re
 import zipfile
 from pathlib import Path
 
@@ -92,6 +93,15 @@ def test_the_lowest_true_tag_passes(tmp_path: Path) -> None:
     module = needing(tmp_path, "pthread_create")
     name = "x-1.0-cp312-cp312-manylinux_2_34_x86_64.whl"
     assert judge(make_wheel(tmp_path, name, {"x.so": module}), "platform-tag").status == "pass"
+
+
+def test_auditwheel_names_the_same_tag(tmp_path: Path) -> None:
+    module = needing(tmp_path, "pthread_create")
+    wheel = make_wheel(tmp_path, "x-1.0-cp312-cp312-linux_x86_64.whl", {"x.so": module})
+    text = " ".join(run("auditwheel", "show", wheel).split())
+    found = re.search(r'constrains the platform tag to "(\w+)"', text)
+    assert found is not None
+    assert found[1] in judge(wheel, "platform-tag").summary
 
 
 def test_the_floor_of_libstdcxx_is_reported_and_judged(tmp_path: Path) -> None:

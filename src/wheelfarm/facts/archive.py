@@ -28,6 +28,8 @@ from wheelfarm.files import MAX_MEMBERS, MAX_UNPACKED, safe_member
 #: Deflate cannot pack tighter than this, so a member that claims more is lying.
 _TIGHTEST = 1100
 _CHUNK = 1 << 20
+#: The end-of-central-directory record without its comment (bytes).
+_END_SIZE = 22
 _THREADS = 2
 #: Binaries above this size (bytes) go to a temporary file, so that memory stays bounded.
 _IN_MEMORY = 48 << 20
@@ -168,7 +170,9 @@ def _check_layout(
         return
     at = 0
     for info in sorted(infos, key=lambda info: info.header_offset):
-        if info.header_offset != at:
+        if info.header_offset < at:
+            contents.note(f"{info.filename!r} overlaps the member before it")
+        elif info.header_offset > at:
             contents.note(f"{info.header_offset - at} bytes before {info.filename!r} are no member")
         end = _end_of(stream, info)
         if end is None:
@@ -179,6 +183,9 @@ def _check_layout(
         contents.note("members overlap the central directory")
     elif at < archive.start_dir:
         contents.note(f"{archive.start_dir - at} bytes before the central directory are no member")
+    stream.seek(max(0, size - _END_SIZE - len(archive.comment)))
+    if stream.read(4) != b"PK\x05\x06":
+        contents.note("there are bytes behind the end of the zip")
 
 
 def _end_of(stream: IO[bytes], info: zipfile.ZipInfo) -> int | None:

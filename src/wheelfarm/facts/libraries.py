@@ -88,6 +88,10 @@ _FAMILIES = (("cudnn_", "cudnn"), ("npp", ""))
 
 _ELF = re.compile(r"lib(?P<stem>[A-Za-z_-]+?)(?:-[0-9a-f]{8})?\.so(?:\.(?P<version>[\d.]+))?")
 _PE = re.compile(r"(?P<stem>[A-Za-z_-]+?)(?:64)?_(?P<version>\d+)(?:_\d+)*\.dll", re.IGNORECASE)
+#: A few DLLs carry no version in their name.
+_PE_PLAIN = re.compile(
+    r"(?P<stem>cutensor(?:Mg)?|nccl|cusparseLt)(?P<version>)\.dll", re.IGNORECASE
+)
 _WINDOWS_STEMS = {stem.lower(): stem for stem in _TABLE}
 
 _TORCH = re.compile(
@@ -149,7 +153,7 @@ def is_driver_library(name: str) -> bool:
 
 def nvidia_library(name: str) -> NvidiaLibrary | None:
     """Return the CUDA library of this name; None for any other, or a version not in the table."""
-    match = _ELF.fullmatch(name) or _PE.fullmatch(name)
+    match = _ELF.fullmatch(name) or _PE.fullmatch(name) or _PE_PLAIN.fullmatch(name)
     if match is None:
         return None
     stem, version = match["stem"], match["version"] or ""
@@ -180,4 +184,6 @@ def _windows_version(stem: str, digits: str) -> str:
     """Return a DLL's major: ``cudart64_110`` and ``nvrtc64_120_0`` carry a minor digit too."""
     if len(digits) == 3 and stem in {"cudart", "nvrtc", "nvJitLink", "nvrtc-builtins", "nvfatbin"}:  # noqa: PLR2004 - major and minor
         return digits[:2]
+    if stem == "nvvm":
+        return digits[:1]
     return digits

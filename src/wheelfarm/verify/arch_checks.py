@@ -6,6 +6,7 @@ A union over the wheel would hide a module that lacks one, which fails on the us
 
 from collections.abc import Iterable, Iterator
 
+from wheelfarm.facts.coverage import KNOWN_GPUS, wheel_runs_on
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.arch import Arch, ArchList
 from wheelfarm.verify.report import Check
@@ -15,7 +16,7 @@ from wheelfarm.verify.subject import Expected, Subject, judged, matches
 def check_architectures(subject: Subject) -> Check | None:
     """Check each CUDA module's machine code and PTX against the planned list."""
     modules, expected = subject.modules, subject.expected
-    listed = tuple(f"{module.path}: {coverage(module)}" for module in modules)
+    listed = (*_gpus(modules), *(f"{module.path}: {coverage(module)}" for module in modules))
     if expected is None or (expected.archs is None and not expected.module_archs):
         return judged("architectures", fine=_summary(modules), evidence=listed) if modules else None
     if expected.skip_arch:
@@ -31,6 +32,17 @@ def check_architectures(subject: Subject) -> Check | None:
         fails.append("the plan names architectures, but no module holds device code")
     fine = f"{len(modules)} modules hold exactly {expected.archs}"
     return judged("architectures", fails=fails, fine=fine, evidence=listed)
+
+
+def _gpus(modules: tuple[BinaryFacts, ...]) -> tuple[str, ...]:
+    """Return on which GPUs the whole wheel runs, as lines of evidence."""
+    found = {gpu: wheel_runs_on(modules, gpu) for gpu in KNOWN_GPUS}
+    lines = []
+    for how in ("machine code", "PTX"):
+        gpus = [str(gpu) for gpu, answer in found.items() if answer == how]
+        if gpus:
+            lines.append(f"every module has {how} for GPUs {', '.join(gpus)}")
+    return tuple(lines)
 
 
 def _summary(modules: tuple[BinaryFacts, ...]) -> str:

@@ -21,20 +21,22 @@ def markdown(reports: Iterable[Report]) -> str:
         lines += [f"Cell {_code(report.cell)}", ""] if report.cell else []
         lines += ["| check | status | finding |", "|---|---|---|"]
         lines += [_row(check) for check in report.checks]
-        lines += [f"| {name} | not asked | {_cell(reason)} |" for name, reason in report.not_asked]
-        lines += ["", *(f"Exempt: {_cell(_knob)}" for _knob in _knobs(report)), ""]
+        lines += [
+            f"| {name} | not asked | {as_cell(reason)} |" for name, reason in report.not_asked
+        ]
+        lines += ["", *(f"Exempt: {as_cell(_knob)}" for _knob in _knobs(report)), ""]
     return "\n".join(lines)
 
 
 def _row(check: Check) -> str:
-    return f"| {check.id} | {_MARKS[check.status]} {check.status} | {_cell(check.summary)} |"
+    return f"| {check.id} | {_MARKS[check.status]} {check.status} | {as_cell(check.summary)} |"
 
 
 def _knobs(report: Report) -> Iterator[str]:
     return (f"{knob.field}: {knob.value} ({knob.reason})" for knob in report.knobs)
 
 
-def _cell(text: str) -> str:
+def as_cell(text: str) -> str:
     """Return foreign text as one table cell: no markup, no column, no line of its own."""
     clean = "".join(char if char.isprintable() else " " for char in text)
     escaped = html.escape(clean, quote=False)

@@ -14,7 +14,7 @@ test: $(STAMP)
 
 # What the full tier adds to `make test`.
 test-full: $(STAMP)
-	$(BIN)/python -m pytest -m full
+	$(BIN)/python -m pytest -m full -n 2 --dist loadgroup
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check src tests benchmarks bin
@@ -22,8 +22,16 @@ lint: $(STAMP)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# What is made from the models: the JSON schemas and the recipes' reference page.
+generate: $(STAMP)
+	$(BIN)/python bin/generate-reference
+
 lock:
 	bin/lock
+
+# What a GPU alone can show; exit status 2 where there is none.
+gpu-check: $(STAMP)
+	$(BIN)/python bin/gpu_check.py
 
 $(STAMP): pyproject.toml requirements/dev.txt bin/bootstrap
 	PYTHON=$(PYTHON) bin/bootstrap $(VENV)

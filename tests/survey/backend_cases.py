@@ -117,6 +117,16 @@ CASES = (
         files={"pyproject.toml": backend("setuptools.build_meta", WITH_TORCH)},
     ),
     TreeCase(
+        name="a build command named in pyproject.toml",
+        verdict="unknown",
+        says="not followed",
+        files={
+            "pyproject.toml": backend(
+                "setuptools.build_meta", '[tool.setuptools.cmdclass]\nbuild_ext = "b.Build"\n'
+            )
+        },
+    ),
+    TreeCase(
         name="setuptools without a setup.py",
         verdict="free",
         files={

@@ -145,52 +145,6 @@ SCIKIT_CASES = (
         },
     ),
     TreeCase(
-        name="the stable ABI by a definition",
-        verdict="stable_abi",
-        build_system="scikit-build-core",
-        files={
-            "pyproject.toml": SCIKIT,
-            "CMakeLists.txt": """
-            find_package(Torch REQUIRED)
-            add_library(_C MODULE k.cu)
-            target_compile_definitions(_C PRIVATE TORCH_TARGET_VERSION=0x020a000000000000)
-            target_link_libraries(_C PRIVATE torch)
-            install(TARGETS _C DESTINATION k)
-            """,
-        },
-    ),
-    TreeCase(
-        name="Python's stable ABI is not torch's",
-        verdict="linked",
-        build_system="scikit-build-core",
-        files={
-            "pyproject.toml": SCIKIT,
-            "CMakeLists.txt": """
-            find_package(Torch REQUIRED)
-            Python_add_library(_C MODULE USE_SABI 3.9 k.cu)
-            target_compile_definitions(_C PRIVATE Py_LIMITED_API=0x03090000)
-            target_link_libraries(_C PRIVATE torch)
-            install(TARGETS _C DESTINATION k)
-            """,
-        },
-    ),
-    TreeCase(
-        name="one target stable, one not",
-        verdict="mixed",
-        build_system="scikit-build-core",
-        files={
-            "pyproject.toml": SCIKIT,
-            "CMakeLists.txt": """
-            add_library(_C MODULE k.cu)
-            target_compile_definitions(_C PRIVATE TORCH_TARGET_VERSION=1)
-            add_library(_D MODULE d.cu)
-            target_link_libraries(_C PRIVATE torch)
-            target_link_libraries(_D PRIVATE torch)
-            install(TARGETS _C _D DESTINATION k)
-            """,
-        },
-    ),
-    TreeCase(
         name="commented-out lines",
         verdict="free",
         build_system="scikit-build-core",

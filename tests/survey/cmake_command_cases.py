@@ -115,59 +115,6 @@ SETUP_CASES = (
     ),
 )
 
-_STABLE_LIST = """
-find_library(TORCH_CPU_LIB NAMES torch_cpu)
-nanobind_add_module(_C src/bind.cpp)
-target_link_libraries(_C PRIVATE ${TORCH_CPU_LIB})
-install(TARGETS _C DESTINATION k)
-"""
-
-HEADER_CASES = (
-    TreeCase(
-        name="sources that include torch's stable headers alone",
-        verdict="stable_abi",
-        build_system="scikit-build-core",
-        shows=("CMakeLists.txt:3",),
-        says="stable headers",
-        files={
-            "pyproject.toml": SCIKIT,
-            "CMakeLists.txt": _STABLE_LIST,
-            "src/bind.cpp": """
-            #include <vector>
-            #include <torch/csrc/stable/library.h>
-            // #include <torch/extension.h>
-            #include "ops.hpp"
-            """,
-            "src/ops.hpp": "#include <torch/headeronly/core/ScalarType.h>\n",
-        },
-    ),
-    TreeCase(
-        name="a local header that includes the rest of torch",
-        verdict="linked",
-        build_system="scikit-build-core",
-        files={
-            "pyproject.toml": SCIKIT,
-            "CMakeLists.txt": _STABLE_LIST,
-            "src/bind.cpp": """
-            #include <torch/csrc/stable/library.h>
-            #include "ops.hpp"
-            """,
-            "include/k/ops.hpp": "# include <ATen/ATen.h>\n",
-            "src/ops.hpp": '#include "k/ops.hpp"\n',
-        },
-    ),
-    TreeCase(
-        name="stable headers whose other source is not here",
-        verdict="linked",
-        build_system="scikit-build-core",
-        files={
-            "pyproject.toml": SCIKIT,
-            "CMakeLists.txt": _STABLE_LIST.replace("bind.cpp", "bind.cpp src/made.cpp"),
-            "src/bind.cpp": "#include <torch/csrc/stable/library.h>\n",
-        },
-    ),
-)
-
 PLAIN_CASES = (
     TreeCase(
         name="scikit-build-core that runs no CMake",

@@ -309,65 +309,38 @@ IDIOMS = (
         },
     ),
     TreeCase(
-        name="py_limited_api is not torch's stable ABI",
+        name="through functools.partial and getattr",
         verdict="linked",
-        shows=("setup.py:4",),
-        files={
-            "setup.py": """
-            from setuptools import setup
-            from torch.utils.cpp_extension import CUDAExtension, BuildExtension
-
-            module = CUDAExtension("k._C", ["k.cu"], py_limited_api=True,
-                                   extra_compile_args={"cxx": ["-DPy_LIMITED_API=0x03090000"]})
-            setup(name="k", ext_modules=[module], cmdclass={"build_ext": BuildExtension},
-                  options={"bdist_wheel": {"py_limited_api": "cp39"}})
-            """,
-        },
-    ),
-    TreeCase(
-        name="TORCH_TARGET_VERSION is",
-        verdict="stable_abi",
         shows=("setup.py:7",),
         files={
             "setup.py": """
+            import functools
+            import importlib
             from setuptools import setup
-            from torch.utils.cpp_extension import CUDAExtension, BuildExtension
 
-            flags = ["-O3"]
-            flags += ["-DTORCH_TARGET_VERSION=0x020a000000000000"]
-
-            module = CUDAExtension("k._C", ["k.cu"], py_limited_api=True,
-                                   extra_compile_args={"cxx": flags, "nvcc": flags})
-            setup(name="k", ext_modules=[module], cmdclass={"build_ext": BuildExtension})
+            build = importlib.import_module("torch.utils.cpp_extension")
+            make = functools.partial(getattr(build, "CUDAExtension"), extra_compile_args=["-O3"])
+            setup(name="k", ext_modules=[make("k._C", sources=["k.cu"])])
             """,
         },
     ),
     TreeCase(
-        name="stable ABI by a macro",
-        verdict="stable_abi",
-        shows=("setup.py:4",),
+        name="a helper in the folder above the package's",
+        verdict="linked",
+        subdir="python",
+        shows=("tools/ops.py:3",),
         files={
-            "setup.py": """
+            "python/setup.py": """
+            import os, sys
+            sys.path.append(os.path.join(os.path.dirname(__file__), "..", "tools"))
             from setuptools import setup
-            from torch.utils.cpp_extension import CppExtension
-
-            module = CppExtension("k._C", ["k.cpp"], define_macros=[("TORCH_STABLE_ONLY", None)])
-            setup(name="k", ext_modules=[module])
+            import ops
+            setup(name="k", ext_modules=ops.modules)
             """,
-        },
-    ),
-    TreeCase(
-        name="one extension stable, one not",
-        verdict="mixed",
-        shows=("setup.py:4", "setup.py:5"),
-        files={
-            "setup.py": """
-            from setuptools import setup
-            from torch.utils.cpp_extension import CppExtension
+            "tools/ops.py": """
+            from torch.utils.cpp_extension import SyclExtension, CUDAExtension
 
-            one = CppExtension("k._C", ["k.cpp"], extra_compile_args=["-DTORCH_TARGET_VERSION=1"])
-            two = CppExtension("k._D", ["d.cpp"])
-            setup(name="k", ext_modules=[one, two])
+            modules = [CUDAExtension("k._C", ["k.cu"])]
             """,
         },
     ),

@@ -6,11 +6,12 @@ import pytest
 
 from tests.survey.backend_cases import CASES as BACKENDS
 from tests.survey.cmake_cases import SCIKIT_CASES
-from tests.survey.cmake_command_cases import HEADER_CASES, PLAIN_CASES, SETUP_CASES
+from tests.survey.cmake_command_cases import PLAIN_CASES, SETUP_CASES
 from tests.survey.condition_cases import CONDITIONS
 from tests.survey.decoy_cases import DECOYS, UNKNOWNS
 from tests.survey.idiom_cases import IDIOMS
 from tests.survey.other_build_cases import OTHER_BUILDS
+from tests.survey.stable_cases import FLAG_CASES, HEADER_CASES
 from tests.survey.tree_case import TreeCase, check
 
 
@@ -19,7 +20,7 @@ def test_setup_tree(case: TreeCase, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
-CMAKE = [*SCIKIT_CASES, *SETUP_CASES, *HEADER_CASES, *PLAIN_CASES]
+CMAKE = [*SCIKIT_CASES, *SETUP_CASES, *HEADER_CASES, *FLAG_CASES, *PLAIN_CASES]
 
 
 @pytest.mark.parametrize("case", CMAKE, ids=lambda c: c.name)

@@ -15,7 +15,7 @@ from wheelfarm.survey.setuptools_build import survey_script
 from wheelfarm.survey.tree import Tree, normal
 
 if TYPE_CHECKING:
-    from wheelfarm.survey.values import Guards
+    from wheelfarm.survey.guards import Guards
 
 #: Backends that compile nothing of their own.
 _PURE = frozenset({
@@ -51,6 +51,9 @@ def survey_setuptools(tree: Tree, project: str, declared: Pyproject) -> list[Fin
     """Return what setuptools ships: of setup.py, and of extension modules in pyproject.toml."""
     script = f"{project}/setup.py".lstrip("/")
     found = _declared_extensions(declared)
+    if declared.table("setuptools", "cmdclass"):
+        sentence = "build commands named here are not followed"
+        found.append(_place(declared, "unknown", sentence, "cmdclass"))
     if tree.is_file(script):
         return found + survey_script(tree, project, script)
     if found:

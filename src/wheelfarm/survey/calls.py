@@ -15,6 +15,7 @@ from wheelfarm.survey.values import (
     Instance,
     Items,
     Klass,
+    Partial,
     Scope,
     Table,
     Unknown,
@@ -106,6 +107,14 @@ def _call_one(  # noqa: PLR0911 - one line per kind of callee
     match callee:
         case Assumed():
             return _call_one(engine, callee.value, site)
+        case Partial():
+            inner = engine.site(
+                arguments=[*callee.arguments, *site.arguments],
+                keywords={**callee.keywords, **site.keywords},
+                line=site.line,
+                frame=site.frame,
+            )
+            return _call_one(engine, callee.callee, inner)
         case Function():
             return invoke(engine, callee, site.arguments, site.keywords, site.frame)
         case Klass():

@@ -8,9 +8,10 @@ from wheelfarm.survey.cmake_commands import HARMLESS
 from wheelfarm.survey.cmake_reader import Place, Project, Target
 from wheelfarm.survey.cmake_values import ABI_MARK
 from wheelfarm.survey.findings import Finding
+from wheelfarm.survey.guards import Guards, contradictory, merged
 from wheelfarm.survey.stable_headers import only_stable_headers
 from wheelfarm.survey.tree import Tree
-from wheelfarm.survey.values import HOLE, Guards, contradictory, merged
+from wheelfarm.survey.values import HOLE
 
 #: Kinds of targets that are files of their own in what is installed.
 _FILES = frozenset({"shared", "module", "library"})

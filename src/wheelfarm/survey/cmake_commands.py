@@ -8,8 +8,9 @@ from wheelfarm.survey.cmake_lexer import Argument, Statement
 from wheelfarm.survey.cmake_reader import Project
 from wheelfarm.survey.cmake_targets import TARGET_COMMANDS, Follow
 from wheelfarm.survey.cmake_values import ABI_MARK
+from wheelfarm.survey.guards import Guards, contradictory, merged
 from wheelfarm.survey.tree import normal
-from wheelfarm.survey.values import HOLE, Guards, contradictory, merged
+from wheelfarm.survey.values import HOLE
 
 #: Fetched or absent projects that are known to link no torch.
 HARMLESS = frozenset({

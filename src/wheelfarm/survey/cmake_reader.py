@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from wheelfarm.survey.cmake_lexer import Argument, Statement, statements
 from wheelfarm.survey.cmake_values import Condition, Known, Variables
+from wheelfarm.survey.guards import Guard, Guards, contradictory, guard_of, merged
 from wheelfarm.survey.logic import holds_plainly
 from wheelfarm.survey.tree import Tree, normal
-from wheelfarm.survey.values import HOLE, Guard, Guards, contradictory, guard_of, merged
+from wheelfarm.survey.values import HOLE
 
 #: One project is followed for at most this many commands.
 MAX_COMMANDS = 200_000

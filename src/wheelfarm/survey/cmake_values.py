@@ -4,8 +4,9 @@ import re
 from dataclasses import dataclass, field
 
 from wheelfarm.survey.cmake_lexer import Argument
+from wheelfarm.survey.guards import Guards, contradictory, merged
 from wheelfarm.survey.logic import Truth, holds_plainly
-from wheelfarm.survey.values import HOLE, Guards, contradictory, merged
+from wheelfarm.survey.values import HOLE
 
 #: Stands in a text where torch's C++ ABI flag came in.
 ABI_MARK = "\0abi\0"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from wheelfarm.survey import externals, objects
+from wheelfarm.survey.guards import merged
 from wheelfarm.survey.logic import MAX_SIZE, assume, joined, lift, truth, unknown_of
 from wheelfarm.survey.values import (
     Assumed,
@@ -20,7 +21,6 @@ from wheelfarm.survey.values import (
     Value,
     causes,
     choice,
-    merged,
     origins,
     render,
     strip,

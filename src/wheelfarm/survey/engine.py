@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from wheelfarm.survey import expressions, objects, statements
+from wheelfarm.survey.guards import Guard, Guards, guard_of, merged
 from wheelfarm.survey.logic import truth
 from wheelfarm.survey.paths import Paths
 from wheelfarm.survey.statements import Flow
@@ -18,16 +19,12 @@ from wheelfarm.survey.values import (
     Built,
     External,
     Function,
-    Guard,
-    Guards,
     Lazy,
     Module,
     Scope,
     Unknown,
     Value,
     choice,
-    guard_of,
-    merged,
     settings,
 )
 

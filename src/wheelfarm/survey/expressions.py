@@ -5,11 +5,11 @@ import builtins
 from typing import TYPE_CHECKING, Any
 
 from wheelfarm.survey import calls, externals, objects
+from wheelfarm.survey.guards import Guards, contradictory, merged
 from wheelfarm.survey.logic import binary, compare, either, joined, negate, truth
 from wheelfarm.survey.values import (
     External,
     Function,
-    Guards,
     Items,
     Lazy,
     Scope,
@@ -17,8 +17,6 @@ from wheelfarm.survey.values import (
     Unknown,
     Value,
     choice,
-    contradictory,
-    merged,
     options,
     strip,
 )

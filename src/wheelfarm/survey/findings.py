@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from wheelfarm.survey.guards import Guard, Guards
 from wheelfarm.survey.logic import holds_plainly
 from wheelfarm.survey.model import Evidence, Shows, SurveyResult, SurveyVerdict
-from wheelfarm.survey.values import Guard, Guards
 
 #: At most this many places stand in the evidence of one result.
 MAX_EVIDENCE = 24

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from wheelfarm.survey.guards import Guards
 from wheelfarm.survey.values import (
     Assumed,
     Bound,
@@ -11,11 +12,11 @@ from wheelfarm.survey.values import (
     Choice,
     External,
     Function,
-    Guards,
     Instance,
     Items,
     Klass,
     Module,
+    Partial,
     PathValue,
     Table,
     Unknown,
@@ -36,7 +37,7 @@ MAX_SIZE = 100_000
 
 _ON = frozenset({"1", "on", "true", "yes", "y", "t"})
 _CONSTANT = (str, int, float, bool, bytes, type(None), PathValue)
-_OBJECTS = (Function, Klass, Module, Instance, Built, Bound)
+_OBJECTS = (Function, Klass, Module, Instance, Built, Bound, Partial)
 
 
 class Truth(NamedTuple):

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from wheelfarm.survey import externals
+from wheelfarm.survey.guards import Guards, merged
 from wheelfarm.survey.logic import MAX_SIZE, assume, lift
 from wheelfarm.survey.values import (
     Assumed,
@@ -12,7 +13,6 @@ from wheelfarm.survey.values import (
     Entry,
     External,
     Function,
-    Guards,
     Instance,
     Items,
     Klass,
@@ -25,7 +25,6 @@ from wheelfarm.survey.values import (
     Value,
     causes,
     choice,
-    merged,
     options,
     origins,
     strip,

@@ -7,8 +7,8 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.reading import parse_toml
 from wheelfarm.survey import torch_names
 from wheelfarm.survey.findings import Finding
+from wheelfarm.survey.guards import Guard, Guards, guard_of
 from wheelfarm.survey.tree import Tree, normal
-from wheelfarm.survey.values import Guard, Guards, guard_of
 
 _DEFINITION = re.compile(r"^\s*(\w+)\s*\+?=\s*(.*)$", re.DOTALL)
 _TARGET = re.compile(

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING
 
 from wheelfarm.survey import torch_names
 from wheelfarm.survey.findings import Finding
+from wheelfarm.survey.guards import Guards, merged
 from wheelfarm.survey.values import (
     HOLE,
     Assumed,
     Built,
-    Guards,
     Items,
     PathValue,
     Value,
-    merged,
     options,
     render,
     strip,

@@ -8,6 +8,7 @@ from wheelfarm.survey.calls import invoke
 from wheelfarm.survey.engine import Engine, ExhaustedError, Frame, SetupCall
 from wheelfarm.survey.extensions import PLAIN_EXTENSIONS, TORCH_BUILD, TORCH_EXTENSIONS
 from wheelfarm.survey.findings import Finding
+from wheelfarm.survey.guards import Guards, merged
 from wheelfarm.survey.logic import holds_plainly
 from wheelfarm.survey.programs import command_findings, words_of
 from wheelfarm.survey.tree import Tree
@@ -17,7 +18,6 @@ from wheelfarm.survey.values import (
     Built,
     External,
     Function,
-    Guards,
     Instance,
     Items,
     Klass,
@@ -26,7 +26,6 @@ from wheelfarm.survey.values import (
     Unknown,
     Value,
     is_open,
-    merged,
     options,
     origins,
     strip,

@@ -7,6 +7,7 @@ from wheelfarm.survey.values import (
     Built,
     Instance,
     Klass,
+    Partial,
     PathValue,
     Scope,
     Table,
@@ -109,6 +110,12 @@ def _open(engine: "Engine", site: "Site") -> Value:
     return engine.paths.text(strip(site.arguments[0])) if site.arguments else Unknown()
 
 
+def _partial(site: "Site") -> Value:
+    if not site.arguments:
+        return Unknown()
+    return Partial(site.arguments[0], site.arguments[1:], dict(site.keywords))
+
+
 def _first_argument(site: "Site") -> Value:
     return site.arguments[0] if site.arguments else Unknown()
 
@@ -139,6 +146,7 @@ def _search_path(engine: "Engine", site: "Site") -> Value:
 SPECIAL: "dict[str, Callable[[Engine, Site], Value]]" = {
     "sys.path.insert": _search_path,
     "sys.path.append": _search_path,
+    "functools.partial": lambda _engine, site: _partial(site),
     "builtins.super": lambda _engine, site: _super(site),
     "builtins.getattr": _getattr,
     "builtins.open": _open,

@@ -4,6 +4,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from wheelfarm.survey import expressions, objects
+from wheelfarm.survey.guards import guard_of
 from wheelfarm.survey.logic import truth
 from wheelfarm.survey.values import (
     Function,
@@ -13,7 +14,6 @@ from wheelfarm.survey.values import (
     Scope,
     Unknown,
     Value,
-    guard_of,
     options,
     origins,
 )

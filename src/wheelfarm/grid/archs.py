@@ -4,7 +4,6 @@ Nothing compiles for an architecture that the cell's nvcc or torch does not know
 fail hours later, or quietly build for another.
 """
 
-from wheelfarm.errors import BadInputError
 from wheelfarm.model.arch import Arch, ArchList, ArchRequest
 from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.platform import LINUX_AARCH64, Platform
@@ -115,11 +114,3 @@ def _not_known(arch: Arch, known: frozenset[Arch], torch: Minor) -> str:
     if other is not None and other in known:
         return f"torch {torch} does not know {arch}: it knows {other}"
     return f"torch {torch} does not know the architecture {arch}"
-
-
-def require_buildable(
-    archs: ArchList, facts: UpstreamFacts, cuda: Minor, torch: Minor, axis: TorchAxis
-) -> None:
-    """Raise BadInputError where a list cannot be built with this CUDA and torch."""
-    if why := check_archs(archs, facts, cuda, torch, axis):
-        raise BadInputError(why)

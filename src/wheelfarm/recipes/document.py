@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from wheelfarm.errors import BadInputError, Fault
+from wheelfarm.errors import Fault
 from wheelfarm.reading import Reader, read_text
 
 #: libyaml's parser where PyYAML was built with it, ten times as fast as the one in Python.
@@ -175,10 +175,3 @@ class _Converter:
         reader = Reader({}, self.document.context, path=path)
         line = node.start_mark.line + 1
         self.document.faults.append(Misread(reader.where(), message, line))
-
-
-def require_table(document: Document) -> None:
-    """Raise BadInputError where a document is not a table of keys."""
-    if not isinstance(document.value, dict):
-        message = f"{document.context} is not a table of keys"
-        raise BadInputError(message)

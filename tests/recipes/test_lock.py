@@ -181,6 +181,26 @@ def test_a_repository_that_does_not_answer_is_could_not_look(tmp_path: Path) -> 
         lock(farm)
 
 
+def test_one_bad_source_does_not_lose_the_others(
+    tmp_path: Path, index: Loopback, repository_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_project(index, {"one-1.0.tar.gz": sdist()})
+    nowhere = (tmp_path / "nowhere").as_uri()
+    recipes = {
+        "a": f"name: a\nsource: {{git: {repository_url}, tag: v9}}\n",
+        "b": f"name: b\nsource: {{git: {nowhere}, tag: v1}}\n",
+        "one": recipe("one"),
+        "two": recipe("two"),
+    }
+    farm = write_farm(tmp_path / "farm", recipes)
+    with pytest.raises(FaultsError) as raised:
+        lock(farm)
+    assert [fault.context for fault in raised.value.faults] == ["a", "two", "b"]
+    assert str(raised.value).startswith("3 sources were not locked\n  a: ")
+    assert set(load_lock(load_farm(farm)).entries) == {"one"}
+    assert "one" in capsys.readouterr().out
+
+
 def test_unknown_projects_and_versions_are_bad_input(tmp_path: Path, index: Loopback) -> None:
     farm = write_farm(tmp_path / "farm", {"two": recipe("two")})
     with pytest.raises(BadInputError, match="there is no project 'two'"):

@@ -21,31 +21,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Lock the packages and print what each source is."""
-    from wheelfarm.engines.read_source import read_source
+    """Lock the packages and print what each source is; what is wrong comes at the end."""
+    from wheelfarm.engines.lock_sources import lock_sources
     from wheelfarm.http import Client
     from wheelfarm.recipes.lock import load_lock
-    from wheelfarm.recipes.lock_file import check_unchanged, save_lock
+    from wheelfarm.recipes.lock_file import save_lock
     from wheelfarm.recipes.pypi import index_url
-    from wheelfarm.recipes.resolve_source import resolve_source
 
     farm = farm_of(arguments)
     recipes = chosen_recipes(farm, arguments.package)
     old = load_lock(farm)
-    client, index = Client(), index_url()
-    found = {
-        recipe.package: resolve_source(recipe, client=client, index=index) for recipe in recipes
-    }
-    if not arguments.update:
-        check_unchanged(old, found, found)
-    if not arguments.no_survey:
-        found = {
-            recipe.package: read_source(
-                recipe, found[recipe.package], old.entries.get(recipe.package)
-            )
-            for recipe in recipes
-        }
-    save_lock(farm, old.with_entries(found))
+    outcome = lock_sources(
+        recipes,
+        old,
+        client=Client(),
+        index=index_url(),
+        update=arguments.update,
+        survey=not arguments.no_survey,
+    )
+    found = outcome.entries
+    if found:
+        save_lock(farm, old.with_entries(found))
     rows = []
     for name, entry in found.items():
         before = old.entries.get(name)
@@ -57,4 +53,5 @@ def execute(arguments: argparse.Namespace) -> int:
         print_json("wheelfarm.lock/1", {"lock": str(farm.lock_path), "packages": document})
     else:
         print_table(("package", "source", "is", "state"), rows)
+    outcome.require_all()
     return 0

@@ -52,20 +52,24 @@ def mend_wheel(wheel: Path, folder: Path, *, strip: bool = True) -> Mended:
     members = _binaries(members, before, strip=strip, done=done)
     new = _true_name(old, before, done)
     members = rename_version(members, old, new)
-    done += _identity(before)
     result = write_wheel(folder, new, members)
-    return Mended(wheel=result, done=tuple(done), before=before, after=verify_wheel(result))
+    after = verify_wheel(result)
+    done += _identity(before, after)
+    return Mended(wheel=result, done=tuple(done), before=before, after=after)
 
 
-def _identity(before: Report) -> Iterator[str]:
+def _identity(before: Report, after: Report) -> Iterator[str]:
+    """Yield what rewriting the metadata mended: claimed only where the check passes now."""
     words = {
         "metadata": "wrote the file name's version into METADATA and the folders' names",
         "tags": "wrote the file name's tags into WHEEL",
         "record": "made RECORD anew from the bytes",
     }
     for identifier, word in words.items():
-        check = before.check(identifier)
-        if check is not None and check.status != "pass":
+        check, now = before.check(identifier), after.check(identifier)
+        if check is None or now is None or now.status != "pass":
+            continue
+        if check.status != "pass":
             yield f"{word} ({check.summary})"
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from wheelfarm.cli.output import print_json, print_table
 from wheelfarm.cli.store_option import add_store_option, store_of, upstream_of
@@ -23,6 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--files-url", metavar="URL", help="where the store's files are served")
     build.add_argument(
         "--no-aliases", action="store_true", help="list each file once, also on the root pages"
+    )
+    build.add_argument("--base-url", default="", help="the site's own address, for commands")
+    build.add_argument(
+        "--grid", type=Path, metavar="FILE", help="decisions for the coverage page (JSON)"
     )
     build.add_argument("--full", action="store_true", help="render every page again")
     build.add_argument("--live", metavar="URL", help="the live site that must not get shorter")
@@ -99,6 +104,13 @@ def _import(arguments: argparse.Namespace) -> int:
     return 1 if any(each.outcome == "refused" for each in done) else 0
 
 
+def _grid(path: Path | None) -> dict[str, Any] | None:
+    from wheelfarm.index.grid import read_grid
+    from wheelfarm.reading import read_json
+
+    return None if path is None else read_grid(read_json(path), str(path))
+
+
 def _build(arguments: argparse.Namespace) -> int:
     from wheelfarm.http import Client
     from wheelfarm.index.build import build_site
@@ -120,10 +132,12 @@ def _build(arguments: argparse.Namespace) -> int:
             title=arguments.title,
             files_url=arguments.files_url,
             aliases=not arguments.no_aliases,
+            base_url=arguments.base_url,
         ),
         ShippedTorch.of(upstream_of(arguments)),
         files=arguments.files,
         full=arguments.full,
+        grid=_grid(arguments.grid),
         guards=tuple(guards),
     )
     document = {

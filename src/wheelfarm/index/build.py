@@ -44,11 +44,13 @@ def build_site(
     *,
     files: FilesMode = "link",
     full: bool = False,
+    grid: Mapping[str, Any] | None = None,
     guards: tuple[Guard, ...] = (),
 ) -> Built:
     """Bring a site's folder to the store's state; on any exception it stays as it was.
 
-    ``full`` renders everything again, with the same outcome. Raises what a guard raises, and
+    ``full`` renders everything again, with the same outcome; ``grid`` are the farm's decisions for
+    the coverage page. Raises what a guard raises, and
     BlobMissingError where a file that a page would link to is not in the store.
     """
     with tree.locked(), _no_collection():
@@ -61,7 +63,7 @@ def build_site(
         rendered = {name: render(name, build.rows(name), placement, config) for name in packages}
         change = Change(tree, before)
         summaries = build.describe(change, rendered)
-        pages = common_pages(summaries, lines, config)
+        pages = common_pages(summaries, placement, config, grid or {"cells": {}})
         _whole(change, tree, pages, summaries)
         check_storage(store, {name: build.rows(name) for name in packages})
         for guard in guards:

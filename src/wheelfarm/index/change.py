@@ -67,7 +67,10 @@ class Change:
             return
         if mode == "link":
             self.tree.link_folder("files", folder)
+            self.tree.link_folder("reports", folder.parent / "reports")
             return
+        if (self.tree.root / "reports").is_symlink():
+            (self.tree.root / "reports").unlink()
         for key in self.hosted:
             for each in (key, metadata_key(key)):
                 source = store.local(each)

@@ -125,6 +125,24 @@ class Placement:
             self._stands[id(kind)] = found
         return found[1]
 
+    def serves(self, kind: Kind, torch: Minor) -> dict[str, list[PythonTag]]:
+        """Return, by platform, the Pythons of one torch that a wheel serves.
+
+        A torch that nobody knows is served for the wheel's own Python.
+        """
+        if not self._known(kind, torch):
+            own = [] if kind.python is None or kind.python.axis == "none" else [kind.python]
+            exact = [PythonTag("exact", tag.version, tag.free_threaded) for tag in own]
+            return {platform.identifier: exact for platform in _over(kind)}
+        return {
+            platform.identifier: [
+                python
+                for python in self.shipped.pythons(kind.accelerator, torch, platform)
+                if kind.python is not None and kind.python.serves(python)
+            ]
+            for platform in _over(kind)
+        }
+
     def _stand(self, kind: Kind) -> Stand:
         channels = tuple(
             Combination(kind.accelerator, torch)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wheelfarm.index.channels import Lines
+from wheelfarm.index.channels import Lines, Placement
 from wheelfarm.index.model import (
     MANIFEST_SCHEMA,
     Combination,
@@ -13,6 +13,13 @@ from wheelfarm.index.model import (
     PackagePart,
 )
 from wheelfarm.index.pages import HTML_NAME, JSON_ALIAS, JSON_NAME, root_html, root_json
+from wheelfarm.index.people import (
+    asset_pages,
+    grid_data,
+    people_pages,
+    shipped_rows,
+    site_data,
+)
 from wheelfarm.index.render import SiteConfig
 from wheelfarm.index.schema import PACKAGE_JSON_SCHEMA, manifest_json_schema
 
@@ -22,14 +29,27 @@ Summaries = Mapping[str, Mapping[str, Any]]
 ALL = "manifest/all.json"
 
 
-def common_pages(summaries: Summaries, lines: Lines, config: SiteConfig) -> dict[str, bytes]:
-    """Return the common pages but for the manifest in one piece."""
+def common_pages(
+    summaries: Summaries, placement: Placement, config: SiteConfig, grid: Mapping[str, Any]
+) -> dict[str, bytes]:
+    """Return the common pages but for the manifest in one piece.
+
+    ``grid`` are the farm's decisions for the coverage page (see ``wheelfarm.index.grid``).
+    """
+    lines = placement.lines
     pages = _lists("simple", config.title, sorted(summaries))
     for channel, packages in _channels(summaries, lines).items():
         pages |= _lists(f"{channel.path}/simple", f"{config.title}: {channel}", packages)
-    pages["manifest/index.json"] = _json(manifest_of(summaries, lines).to_dict())
+    manifest = manifest_of(summaries, lines)
+    pages["manifest/index.json"] = _json(manifest.to_dict())
     pages["manifest/schema/index.json"] = _json(manifest_json_schema())
     pages["manifest/schema/package.json"] = _json(PACKAGE_JSON_SCHEMA)
+    pages |= people_pages(config.title) | asset_pages()
+    rows = shipped_rows(lines, placement.shipped)
+    pages["assets/site-data.js"] = site_data(
+        config.title, config.base_url, summaries, manifest, rows
+    )
+    pages["assets/grid.js"] = grid_data(grid)
     return pages
 
 

@@ -4,10 +4,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wheelfarm.index.channels import Placement, alias_names
-from wheelfarm.index.model import PACKAGE_SCHEMA
+from wheelfarm.index.model import PACKAGE_SCHEMA, Combination
 from wheelfarm.index.pages import (
     HTML_NAME,
     JSON_ALIAS,
@@ -19,9 +19,13 @@ from wheelfarm.index.pages import (
     quoted,
     safe_address,
 )
+from wheelfarm.index.people import data_page, package_page
 from wheelfarm.index.rows import Row
 from wheelfarm.index.state import digest
 from wheelfarm.model.versions import parse_version
+
+if TYPE_CHECKING:
+    from wheelfarm.model.python import PythonTag
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,12 +33,14 @@ class SiteConfig:
     """How a site is written.
 
     ``files_url`` is the base address of the store's keys; None hosts the files under ``/files/``.
-    ``aliases`` lists torch-free wheels once per torch on the root pages.
+    ``aliases`` lists torch-free wheels once per torch on the root pages. ``base_url`` is the site's
+    own address in install commands; empty takes the one under which a page was opened.
     """
 
     title: str = "CUDA wheels"
     files_url: str | None = None
     aliases: bool = True
+    base_url: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,12 +76,23 @@ def render(package: str, rows: list[Row], placement: Placement, config: SiteConf
         pages |= _project_pages(folder, package, found, "../../../../", aliases=False)
     part = _part(package, wheels)
     pages[f"manifest/packages/{package}.json"] = part
+    pages[f"assets/data/{package}.js"] = data_page(package, part)
+    hosted_here = bool(hosted)
+    pages[f"packages/{package}/index.html"] = package_page(
+        config.title, package, reports=hosted_here
+    )
     return Rendered(
         pages=pages,
         hosted=tuple(hosted),
-        summary=_summary(
-            rows, [path for each, path in sorted(paths.items()) if path in channels], digest(part)
-        ),
+        summary={
+            **_summary(
+                rows,
+                [path for each, path in sorted(paths.items()) if path in channels],
+                digest(part),
+            ),
+            "cover": _cover(rows, placement, paths),
+            "archs": _archs(ordered(rows)),
+        },
     )
 
 
@@ -152,3 +169,46 @@ def _summary(rows: list[Row], channels: list[str], part_sha256: str) -> dict[str
         "wheels": len(rows),
         "part": part_sha256,
     }
+
+
+def _cover(
+    rows: list[Row], placement: Placement, paths: Mapping[Combination, str]
+) -> dict[str, dict[str, list[str]]]:
+    """Return, for each channel and platform, the Pythons that some good wheel serves."""
+    kinds = {id(row.kind): row.kind for row in rows if row.yanked is None and row.kind is not None}
+    found: dict[str, dict[str, set[PythonTag]]] = {}
+    for kind in kinds.values():
+        for channel in placement.stand(kind).channels:
+            for platform, pythons in placement.serves(kind, channel.torch).items():
+                table = found.setdefault(paths[channel], {})
+                table.setdefault(platform, set()).update(pythons)
+    return {
+        path: {
+            platform: [python.dotted for python in sorted(pythons)]
+            for platform, pythons in sorted(table.items())
+        }
+        for path, table in sorted(found.items())
+    }
+
+
+def _archs(rows: list[Row]) -> dict[str, dict[str, list[str]]]:
+    """Return, for each CUDA line, the architectures in the newest wheel of each platform."""
+    found: dict[str, tuple[set[str], set[str]]] = {}
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        if row.kind is None or row.yanked is not None:
+            continue
+        line = str(row.kind.accelerator)
+        if (line, str(row.kind.platform)) in seen:
+            continue
+        seen.add((line, str(row.kind.platform)))
+        sass, ptx = found.setdefault(line, (set(), set()))
+        for module in row.document.get("modules") or ():
+            sass.update(_words(module, "sass"))
+            ptx.update(_words(module, "ptx"))
+    return {line: {"sass": sorted(sass), "ptx": sorted(ptx)} for line, (sass, ptx) in found.items()}
+
+
+def _words(module: object, key: str) -> list[str]:
+    found = module.get(key) if isinstance(module, dict) else None
+    return [word for word in found if isinstance(word, str)] if isinstance(found, list) else []

@@ -29,7 +29,7 @@ class Cluster:
         cache.mkdir(parents=True)
         # Each environment takes minutes to make and is only read: the one thing that is shared.
         (cache / "environments").symlink_to(self.cache / "environments")
-        process = subprocess.Popen(
+        process = started(
             [
                 *(sys.executable, "-m", "distributed.cli.dask_worker", self.address),
                 *("--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "60"),
@@ -37,14 +37,26 @@ class Cluster:
                 *("--resources", "CPU=1 MEMORY=8e9"),
             ],
             cwd=home,
+            log=home / "out",
             env={**os.environ, "WHEELFARM_CACHE": str(cache), **variables},
-            stdout=(home / "out").open("wb"),
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
         self.workers[name] = process
         wait_for(lambda: "Registered to" in (home / "out").read_text(errors="replace"), process)
         return process
+
+
+def started(
+    words: list[str], *, cwd: Path, log: Path, env: dict[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    with log.open("wb") as stream:
+        return subprocess.Popen(
+            words,
+            cwd=cwd,
+            env=env,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
 
 def wait_for(happened: "object", process: "subprocess.Popen[bytes]", seconds: float = 120) -> None:
@@ -64,15 +76,13 @@ def cluster(folder: Path, cache: Path) -> Iterator[Cluster]:
         port = probe.getsockname()[1]
     folder.mkdir(parents=True)
     log = folder / "scheduler.out"
-    scheduler = subprocess.Popen(
+    scheduler = started(
         [
             *(sys.executable, "-m", "distributed.cli.dask_scheduler"),
             *("--host", "127.0.0.1", "--port", str(port), "--no-dashboard", "--no-show"),
         ],
         cwd=folder,
-        stdout=log.open("wb"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
+        log=log,
     )
     made = Cluster(folder=folder, address=f"tcp://127.0.0.1:{port}", cache=cache)
     try:

@@ -8,7 +8,7 @@ import importlib
 import logging
 import tempfile
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,11 @@ from wheelfarm.recipes.model import Farm
 
 logger = logging.getLogger(__name__)
 
+#: What runs in a worker; its result is a ``JobResult``'s document.
+RemoteWork = Callable[[PlannedJob, RemoteRun, int], dict[str, Any]]
+
 #: How long a scheduler may take to answer (seconds).
-_TIMEOUT = 20
+_TIMEOUT = 10
 #: Jobs handed to the scheduler at once, per worker: enough that none waits for the next.
 _AHEAD = 4
 #: What a job takes beside its compilers (bytes).
@@ -81,12 +84,15 @@ class DaskEngine:
         record: RunRecord,
         options: DaskOptions,
         listener: RunListener,
+        *,
+        remote: RemoteWork = dask_worker.remote_job,
     ) -> None:
         self.farm = farm
         self.place = place
         self.record = record
         self.options = options
         self.listener = listener
+        self.remote = remote
         self._results: dict[str, JobResult] = {}
         self._peaks: dict[str, int] = {}
 
@@ -131,7 +137,7 @@ class DaskEngine:
                 if job is None:
                     break
                 future = client.submit(
-                    dask_worker.remote_job,
+                    self.remote,
                     job,
                     run,
                     1,

@@ -29,7 +29,7 @@ def candidate(name: str, **facts: Any) -> Candidate:
     read = WheelEntry.read(reader)
     reader.finish()
     assert read is not None
-    return Candidate(entry=read, serves=serves, proven=proven)
+    return Candidate.of(read, serves=serves, proven=proven)
 
 
 @dataclass

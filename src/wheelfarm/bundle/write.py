@@ -71,7 +71,7 @@ def write_bundle(
     locks = _write_locks(profiles, question, folder)
     bundle = Bundle(
         folder=folder,
-        wheels=tuple(str(choice.candidate.entry.name) for choice, _ in choices),
+        wheels=tuple(str(choice.candidate.name) for choice, _ in choices),
         locks=locks,
         outside=_outside(profiles),
     )
@@ -145,7 +145,7 @@ def _write_locks(profiles: Sequence[Profile], question: Question, folder: Path) 
             "--no-index",
             "--find-links ./wheels",
             *(
-                f"{choice.candidate.package}=={choice.candidate.entry.name.version}"
+                f"{choice.candidate.package}=={choice.candidate.name.version}"
                 f" --hash=sha256:{choice.candidate.entry.sha256}"
                 for choice in profile.resolution.choices
             ),

@@ -1,7 +1,8 @@
 """A wheel that an index offers, and what is asked for: the two values that every rule compares."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 from packaging.specifiers import SpecifierSet
@@ -9,6 +10,7 @@ from packaging.version import Version
 
 from wheelfarm.index.model import WheelEntry
 from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.wheel_name import Label, WheelName
 from wheelfarm.resolve.host import Host
 
@@ -20,34 +22,63 @@ if TYPE_CHECKING:
 class Candidate:
     """One wheel as one package's page offers it.
 
-    ``entry`` says what the file is; ``serves`` is the name under which the page offers it, which
-    says the cells it serves and differs from the file's own name where a page lists one file for
-    several. ``proven`` says whether the facts come from a manifest or from names alone.
+    ``name`` is the file's; ``serves`` is the name under which the page offers it, which says the
+    cells it serves and differs where a page lists one file for several. ``proven`` says whether
+    the facts come from a manifest or from names alone. ``source`` reads the rest of the entry when
+    a rule first asks for it, as most wheels are out by name and ``torch_axis``.
     """
 
-    entry: WheelEntry
+    name: WheelName
     serves: WheelName
     proven: bool
+    torch_axis: TorchAxis | None
+    source: Callable[[], WheelEntry] = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, entry: WheelEntry, *, serves: WheelName, proven: bool) -> "Candidate":
+        """Return a candidate whose entry was read already."""
+        return cls(
+            name=entry.name,
+            serves=serves,
+            proven=proven,
+            torch_axis=entry.torch_axis,
+            source=lambda: entry,
+        )
+
+    def with_entry(self, entry: WheelEntry) -> "Candidate":
+        """Return the same offer with another entry."""
+        return Candidate.of(entry, serves=self.serves, proven=self.proven)
+
+    @cached_property
+    def entry(self) -> WheelEntry:
+        """What the index says of the file; BadInputError where that is faulty."""
+        return self.source()
 
     @cached_property
     def version(self) -> Version:
         """The version that the page offers, with its local part."""
         return self.serves.version
 
-    @cached_property
+    @property
     def label(self) -> Label:
         """What the offered name's local version says."""
-        return self.serves.label
+        return _label(self.serves.version_text.partition("+")[2])
 
     @property
     def package(self) -> str:
         """The normalised name."""
-        return self.entry.name.package
+        return self.name.package
 
     def __str__(self) -> str:
-        if self.serves == self.entry.name:
-            return str(self.entry.name)
-        return f"{self.entry.name} (offered as {self.serves})"
+        if self.serves == self.name:
+            return str(self.name)
+        return f"{self.name} (offered as {self.serves})"
+
+
+@cache
+def _label(local: str) -> Label:
+    """Return a label; a page has thousands of wheels and a handful of labels."""
+    return Label.parse(local)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ def _why(wheel: LockedWheel, profile: Profile, answer: Answer) -> str:
     if page is None:
         return "the index no longer has the package"
     name = wheel.url.rpartition("/")[2].replace("%2B", "+")
-    same = [each for each in page.all_candidates() if str(each.entry.name) == name]
+    same = [each for each in page.all_candidates() if str(each.name) == name]
     if not same:
         return f"{name} is no longer offered"
     if all(each.entry.sha256 not in {None, wheel.sha256} for each in same):

@@ -37,7 +37,7 @@ def to_dict(resolution: Resolution, *, explain: bool = False) -> dict[str, Any]:
                 "in_index": miss.page is not None,
                 "nearest": [
                     {
-                        "filename": str(near.candidate.entry.name),
+                        "filename": str(near.candidate.name),
                         "failures": [
                             {"aspect": failure.aspect, "reason": failure.reason}
                             for failure in near.failures

@@ -92,7 +92,7 @@ def _cell(candidate: Candidate) -> tuple[str, ...]:
         "-" if torch is None else str(torch),
         "-".join((".".join(candidate.serves.pythons), ".".join(candidate.serves.abis))),
         ".".join(candidate.serves.platforms),
-        str(candidate.entry.name),
+        str(candidate.name),
     )
 
 

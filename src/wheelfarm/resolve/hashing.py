@@ -34,5 +34,5 @@ def _hashed(choice: Choice, client: Client, download: bool) -> Choice:  # noqa: 
         digest = client.download(entry.url, path)
         size = path.stat().st_size
     remark = f"the index has no hash: {redacted(entry.url)} was downloaded and hashed"
-    candidate = replace(choice.candidate, entry=replace(entry, sha256=digest, size=size))
+    candidate = choice.candidate.with_entry(replace(entry, sha256=digest, size=size))
     return replace(choice, candidate=candidate, remarks=(*choice.remarks, remark))

@@ -24,7 +24,7 @@ def with_metadata(candidate: Candidate, client: Client) -> Candidate:
     try:
         body = client.get(url, limit=_LIMIT).body
     except NotFoundError:
-        return replace(candidate, entry=replace(candidate.entry, metadata_sha256=None))
+        return candidate.with_entry(replace(candidate.entry, metadata_sha256=None))
     promised = candidate.entry.metadata_sha256 or ""
     actual = hashlib.sha256(body).hexdigest()
     if _SHA256.fullmatch(promised) and promised != actual:
@@ -35,4 +35,4 @@ def with_metadata(candidate: Candidate, client: Client) -> Candidate:
         requires_dist=tuple(message.get_all("Requires-Dist") or ()),
         requires_python=message.get("Requires-Python") or candidate.entry.requires_python,
     )
-    return replace(candidate, entry=entry)
+    return candidate.with_entry(entry)

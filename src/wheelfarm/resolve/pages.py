@@ -3,15 +3,17 @@
 Foreign text becomes candidates here; what cannot be read is kept with its reason, never dropped.
 """
 
+import contextlib
 import posixpath
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.index.model import PACKAGE_SCHEMA, WheelEntry, manifest_reader
+from wheelfarm.model.axis import TORCH_AXES
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import Reader
 from wheelfarm.resolve import tags
@@ -33,34 +35,85 @@ class Page:
     package: str
     url: str
     candidates: tuple[Candidate, ...] = ()
-    others: tuple["Offer", ...] = ()
+    others: tuple["Offer | Listed", ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
     missing: bool = False
 
     def all_candidates(self) -> tuple[Candidate, ...]:
-        """Return every wheel of the page, those that the host's tags rule out too."""
-        return (*self.candidates, *(offer.candidate() for offer in self.others))
+        """Return every wheel of the page that can be read, those that its tags rule out too."""
+        found = []
+        for offer in (*self.candidates, *self.others):
+            with contextlib.suppress(BadInputError):
+                candidate = offer if isinstance(offer, Candidate) else offer.candidate()
+                # Read to the end here, so that no faulty one is met later.
+                found.append(candidate.with_entry(candidate.entry))
+        return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """One entry of a manifest whose file name's tags do not fit the host: read only if asked."""
+
+    raw: Mapping[str, Any]
+    page: str
+
+    def candidate(self) -> Candidate:
+        """Read it; BadInputError where it is faulty."""
+        name = WheelName.parse(self.raw["filename"])
+        offer = Offer(
+            name=name,
+            serves=name,
+            address=str(self.raw.get("url")),
+            page=self.page,
+            raw=self.raw,
+            proven=True,
+        )
+        return offer.candidate()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Offer:
-    """One file as a page lists it, its name read and the rest not yet."""
+    """One file as a page lists it, its name read and the rest not yet.
+
+    ``address`` is as the page at ``page`` writes it, perhaps relative.
+    """
 
     name: WheelName
     serves: WheelName
-    url: str
+    address: str
+    page: str
     raw: Mapping[str, Any] = field(default_factory=dict)
     proven: bool = False
 
     def candidate(self) -> Candidate:
-        """Read the rest; BadInputError where a manifest's entry is faulty."""
-        if self.proven:
-            reader = Reader(self.raw, f"manifest entry {self.name}")
-            entry = WheelEntry.read(reader)
-            reader.finish()
-            if entry is not None:
-                return Candidate(entry=_at(entry, self.url), serves=self.serves, proven=True)
-        return Candidate(entry=self._from_name(), serves=self.serves, proven=False)
+        """Return the candidate; the rest of its entry is read when it is asked for."""
+        axis = self.raw.get("torch_axis")
+        return Candidate(
+            name=self.name,
+            serves=self.serves,
+            proven=self.proven,
+            torch_axis=next((known for known in TORCH_AXES if known == axis), None),
+            source=self._from_manifest if self.proven else self._from_name,
+        )
+
+    @property
+    def url(self) -> str:
+        """The whole address; BadInputError for one that no page may name, such as our disk's."""
+        url = safe_address(urljoin(self.page, self.address))
+        scheme = url.partition(":")[0]
+        if scheme in {"http", "https"} or (scheme == "file" and self.page.startswith("file:")):
+            return url
+        message = f"{self.name} stands at an address that no page may name ({scheme})"
+        raise BadInputError(message)
+
+    def _from_manifest(self) -> WheelEntry:
+        reader = Reader(self.raw, f"manifest entry {self.name}")
+        entry = WheelEntry.read(reader)
+        reader.finish()
+        if entry is None:
+            message = f"the manifest's entry of {self.name} cannot be read"
+            raise BadInputError(message)
+        return replace(entry, url=self.url)
 
     def _from_name(self) -> WheelEntry:
         metadata = self.raw.get("core-metadata")
@@ -75,12 +128,6 @@ class Offer:
         )
 
 
-def _at(entry: WheelEntry, url: str) -> WheelEntry:
-    from dataclasses import replace
-
-    return replace(entry, url=url)
-
-
 def manifest_page(package: str, document: Any, url: str, host: Host) -> Page:
     """Read a manifest's part; FaultsError where it is not one."""
     reader = manifest_reader(document, url, PACKAGE_SCHEMA)
@@ -89,29 +136,65 @@ def manifest_page(package: str, document: Any, url: str, host: Host) -> Page:
         reader.fault("expected a list of wheels", "wheels")
         reader.finish()
         wheels = []
+    fits = _Fits(host)
     offers: list[Offer] = []
+    others: list[Listed] = []
     unread: list[tuple[str, str]] = []
     for wheel in wheels:
         name = wheel.get("filename") if isinstance(wheel, dict) else None
         address = wheel.get("url") if isinstance(wheel, dict) else None
         if not isinstance(name, str) or not isinstance(address, str):
             unread.append((str(name), "the manifest's entry has no file name or address"))
-            continue
-        try:
-            parsed = WheelName.parse(name)
-        except BadInputError as error:
-            unread.append((name, error.what))
-            continue
-        offers.append(
-            Offer(
-                name=parsed,
-                serves=parsed,
-                url=safe_address(urljoin(url, address)),
-                raw=wheel,
-                proven=True,
+        elif not fits.name(name):
+            others.append(Listed(raw=wheel, page=url))
+        else:
+            try:
+                parsed = WheelName.parse(name)
+            except BadInputError as error:
+                unread.append((name, error.what))
+                continue
+            offers.append(
+                Offer(
+                    name=parsed,
+                    serves=parsed,
+                    address=address,
+                    page=url,
+                    raw=wheel,
+                    proven=True,
+                )
             )
+    return _page(package, url, offers, unread, fits, listed=others)
+
+
+class _Fits:
+    """Whether tags fit a host, each combination judged once."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._known: dict[tuple[str, ...], bool] = {}
+
+    def name(self, text: str) -> bool:
+        """Judge a file name by its last three parts; one that has none is to be read further."""
+        parts = text.removesuffix(".whl").rsplit("-", 3)
+        if len(parts) < 4:  # noqa: PLR2004 - name and version, python, ABI, platform
+            return True
+        key = (parts[1], parts[2], parts[3])
+        if key not in self._known:
+            self._known[key] = self._fit(*(part.split(".") for part in key))
+        return self._known[key]
+
+    def parsed(self, name: WheelName) -> bool:
+        """Judge a name that was read."""
+        key = (".".join(name.pythons), ".".join(name.abis), ".".join(name.platforms))
+        if key not in self._known:
+            self._known[key] = self._fit(name.pythons, name.abis, name.platforms)
+        return self._known[key]
+
+    def _fit(self, pythons: Sequence[str], abis: Sequence[str], platforms: Sequence[str]) -> bool:
+        return not (
+            tags.platform_refusal(tuple(platforms), self._host)
+            or tags.python_refusal(tuple(pythons), tuple(abis), self._host)
         )
-    return _page(package, url, offers, unread, host)
 
 
 def json_page(package: str, document: Any, url: str, host: Host) -> Page:
@@ -135,9 +218,9 @@ def json_page(package: str, document: Any, url: str, host: Host) -> Page:
             "yanked": (yanked if isinstance(yanked, str) else "") if yanked else None,
             "core-metadata": _metadata_hash(metadata),
         }
-        _offer((name, name, urljoin(url, address)), raw, offers, unread)
+        _offer((name, name, address, url), raw, offers, unread)
     reader.finish()
-    return _page(package, url, offers, unread, host)
+    return _page(package, url, offers, unread, _Fits(host))
 
 
 def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, host: Host) -> Page:
@@ -157,8 +240,8 @@ def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, hos
             "size": size if isinstance(size, int) else None,
         }
         # GitHub turns characters that it does not like into dots; "+" stays.
-        _offer((name, name, address), raw, offers, unread)
-    return _page(package, url, offers, unread, host)
+        _offer((name, name, address, url), raw, offers, unread)
+    return _page(package, url, offers, unread, _Fits(host))
 
 
 def _metadata_hash(value: Any) -> Any:
@@ -193,8 +276,8 @@ def html_page(package: str, text: str, url: str, host: Host) -> Page:
             "core-metadata": _html_metadata(metadata),
         }
         address = parts._replace(fragment="").geturl()
-        _offer((name, content.strip(), address), raw, offers, unread)
-    return _page(package, url, offers, unread, host)
+        _offer((name, content.strip(), address, url), raw, offers, unread)
+    return _page(package, url, offers, unread, _Fits(host))
 
 
 def _html_metadata(value: str | None) -> Any:
@@ -204,12 +287,12 @@ def _html_metadata(value: str | None) -> Any:
 
 
 def _offer(
-    file: tuple[str, str, str],
+    file: tuple[str, str, str, str],
     raw: Mapping[str, Any],
     offers: list[Offer],
     unread: list[tuple[str, str]],
 ) -> None:
-    name, content, address = file
+    name, content, address, page = file
     if not name.endswith(".whl"):
         unread.append((name, "is no wheel; a source build is never taken"))
         return
@@ -227,7 +310,7 @@ def _offer(
         if serves.package != parsed.package:
             unread.append((content, f"its text names another package than its file {name}"))
             return
-    offers.append(Offer(name=parsed, serves=serves, url=safe_address(address), raw=raw))
+    offers.append(Offer(name=parsed, serves=serves, address=address, page=page, raw=raw))
 
 
 def safe_address(url: str) -> str:
@@ -249,31 +332,20 @@ def _page(
     url: str,
     offers: Iterable[Offer],
     unread: Iterable[tuple[str, str]],
-    host: Host,
+    fits: "_Fits",
+    *,
+    listed: Iterable[Listed] = (),
 ) -> Page:
-    refusals: dict[tuple[tuple[str, ...], ...], bool] = {}
     kept: list[Candidate] = []
-    others: list[Offer] = []
+    others: list[Offer | Listed] = list(listed)
     refused = list(unread)
     for offer in offers:
-        refusal = _foreign(offer, package, url)
-        if refusal:
-            refused.append((str(offer.name), refusal))
-            continue
-        name = offer.serves
-        key = (name.pythons, name.abis, name.platforms)
-        if key not in refusals:
-            refusals[key] = bool(
-                tags.platform_refusal(name.platforms, host)
-                or tags.python_refusal(name.pythons, name.abis, host)
-            )
-        if refusals[key]:
-            others.append(offer)
+        if offer.name.package != package:
+            refused.append((str(offer.name), f"belongs to another package than {package}"))
+        elif fits.parsed(offer.serves):
+            kept.append(offer.candidate())
         else:
-            try:
-                kept.append(offer.candidate())
-            except BadInputError as error:
-                refused.append((str(offer.name), error.what))
+            others.append(offer)
     return Page(
         package=package,
         url=url,
@@ -281,13 +353,3 @@ def _page(
         others=tuple(others),
         unread=tuple(refused),
     )
-
-
-def _foreign(offer: Offer, package: str, page: str) -> str:
-    """Return why a page may not offer a file: another package's, or at an address of our disk."""
-    if offer.name.package != package:
-        return f"belongs to another package than {package}"
-    scheme = urlsplit(offer.url).scheme
-    if scheme in {"http", "https"} or (scheme == "file" and page.startswith("file:")):
-        return ""
-    return f"stands at an address that no page may name ({scheme or 'none'})"

@@ -45,8 +45,8 @@ def rank(candidate: Candidate, target: Target) -> tuple[object, ...]:
         candidate.proven,
         not by_ptx(candidate, target),
         not tags.promises_nothing(candidate.serves.platforms),
-        candidate.entry.name.build_number,
+        candidate.name.build_number,
         candidate.version,
-        str(candidate.entry.name),
+        str(candidate.name),
         candidate.entry.url,
     )

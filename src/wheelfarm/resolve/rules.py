@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
+from wheelfarm.errors import BadInputError
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.resolve import tags
 from wheelfarm.resolve.backends import BACKENDS
@@ -57,22 +58,30 @@ def _pins(specifier: SpecifierSet, version: Version) -> bool:
 
 
 def python_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
-    """Hold the python and ABI tags, and Requires-Python."""
+    """Hold the python and ABI tags."""
     del wanted
     name = candidate.serves
     reason = tags.python_refusal(name.pythons, name.abis, target.host)
-    version = target.host.python_version.value
-    if not reason and version is not None and candidate.entry.requires_python:
-        try:
-            allowed = SpecifierSet(candidate.entry.requires_python)
-        except InvalidSpecifier:
-            reason = f"has a Requires-Python that is not valid: {candidate.entry.requires_python!r}"
-        else:
-            if not allowed.contains(version.base_version, prereleases=True):
-                reason = f"needs Python {allowed}, this is {version}"
     if not reason:
         return None
     return Failure(aspect="python", reason=reason, change=f"Python {_pythons(candidate)}")
+
+
+def python_allowed(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
+    """Hold Requires-Python."""
+    del wanted
+    version = target.host.python_version.value
+    if version is None or not candidate.entry.requires_python:
+        return None
+    try:
+        allowed = SpecifierSet(candidate.entry.requires_python)
+    except InvalidSpecifier:
+        reason = f"has a Requires-Python that is not valid: {candidate.entry.requires_python!r}"
+        return Failure(aspect="python", reason=reason)
+    if allowed.contains(version.base_version, prereleases=True):
+        return None
+    reason = f"needs Python {allowed}, this is {version}"
+    return Failure(aspect="python", reason=reason, change=f"Python {allowed}")
 
 
 def _pythons(candidate: Candidate) -> str:
@@ -179,14 +188,16 @@ def gpu_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure 
     return None
 
 
-#: Every rule, the quick and telling ones first. Order decides only which reason is told first.
+#: Every rule; those that need a name alone come first, since most wheels are out by them. Order
+#: decides only which reason is told first.
 RULES: tuple[Rule, ...] = (
     asked_version,
     platform_serves,
     python_serves,
-    not_yanked,
-    accelerator_serves,
     torch_serves,
+    accelerator_serves,
+    python_allowed,
+    not_yanked,
     torch_allowed,
     abi_serves,
     glibc_serves,
@@ -197,7 +208,10 @@ RULES: tuple[Rule, ...] = (
 
 def failures(candidate: Candidate, wanted: Wanted, target: Target) -> Iterator[Failure]:
     """Yield every rule's no."""
-    for rule in RULES:
-        failure = rule(candidate, wanted, target)
-        if failure is not None:
-            yield failure
+    try:
+        for rule in RULES:
+            failure = rule(candidate, wanted, target)
+            if failure is not None:
+                yield failure
+    except BadInputError as error:
+        yield Failure(aspect="version", reason=f"its entry in the index is faulty: {error.what}")

@@ -11,13 +11,13 @@ from wheelfarm.resolve.needs import read_need
 def torch_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
     """Hold the torch axis: a minor exactly, as numbers; a stable ABI's floor; no dependence."""
     del wanted
-    entry, label, torch = candidate.entry, candidate.label, target.torch
-    if entry.torch_axis == "free" or (label.torch is None and entry.torch_axis is None):
+    axis, label, torch = candidate.torch_axis, candidate.label, target.torch
+    if axis == "free" or (label.torch is None and axis is None):
         return None
-    if torch is None or entry.torch_axis == "abi_flag":
+    if torch is None or axis == "abi_flag":
         return _needs_torch(torch)
-    if entry.torch_axis == "stable_abi":
-        return _stable_torch(entry.from_torch, torch)
+    if axis == "stable_abi":
+        return _stable_torch(candidate.entry.from_torch, torch)
     if label.torch is None:
         return Failure(aspect="torch", reason="links torch, and nothing says which")
     return _linked_torch(candidate, label.torch, torch)
@@ -100,10 +100,10 @@ def torch_allowed(candidate: Candidate, wanted: Wanted, target: Target) -> Failu
 def abi_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
     """Hold the C++ ABI class of torch, where the wheel's binaries or its name state one."""
     del wanted
-    entry, host = candidate.entry, target.host
-    if entry.torch_axis == "free" or host.cxx_abi.value is None:
+    host = target.host
+    if candidate.torch_axis == "free" or host.cxx_abi.value is None:
         return None
-    needed = entry.cxx_abi
+    needed = candidate.entry.cxx_abi
     if needed is None and candidate.label.cxx11_abi is not None:
         needed = 1 if candidate.label.cxx11_abi else 0
     if needed is None or needed == host.cxx_abi.value:

@@ -145,7 +145,7 @@ class _Writer:
         floors = [
             floor
             for choice in self.resolution.choices
-            if (floor := _glibc(choice.candidate.entry.name.platforms)) is not None
+            if (floor := _glibc(choice.candidate.name.platforms)) is not None
         ]
         if self.subdir.startswith("linux") and floors and max(floors) > _ASSUMED_GLIBC:
             found["glibc"] = str(max(floors))

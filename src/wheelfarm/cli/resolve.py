@@ -75,6 +75,19 @@ def add_index_options(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Resolve and print; exit 1 where no wheel serves, 2 where it could not look."""
+    import gc
+
+    # A short run keeps nearly all that it makes: walking it for garbage costs a tenth of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _execute(arguments)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.resolve.session import hosts
 
     if arguments.check is not None:

@@ -143,6 +143,24 @@ CONDITIONS = (
         },
     ),
     TreeCase(
+        name="an extension in the handler alone",
+        verdict="optional",
+        condition="try block fails",
+        shows=("setup.py:7",),
+        files={
+            "setup.py": """
+            from setuptools import setup
+            from torch.utils.cpp_extension import CUDAExtension
+            try:
+                import prebuilt_k
+                modules = []
+            except ImportError:
+                modules = [CUDAExtension("k._C", ["k.cu"])]
+            setup(name="k", ext_modules=modules)
+            """,
+        },
+    ),
+    TreeCase(
         name="an early return",
         verdict="optional",
         condition="WITH_OPS",

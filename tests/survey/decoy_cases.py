@@ -243,6 +243,17 @@ UNKNOWNS = (
         },
     ),
     TreeCase(
+        name="cffi modules",
+        verdict="unknown",
+        says="cffi",
+        files={
+            "setup.py": """
+            from setuptools import setup
+            setup(name="k", cffi_modules=["build.py:ffi"])
+            """,
+        },
+    ),
+    TreeCase(
         name="no call of setup()",
         verdict="unknown",
         says="no call",

@@ -274,8 +274,23 @@ class Engine:
                 # raises builds nothing, and so decides nothing of what a build ships.
                 self.guards.append(stays)
             return ""
-        frame.scope.names = _joined(yes, left, no, right)
+        frame.scope.names = self.joined(yes, left, no, right)
         return ""
+
+    @staticmethod
+    def joined(
+        yes: Guard, left: dict[str, Value], no: Guard, right: dict[str, Value]
+    ) -> dict[str, Value]:
+        """Return the names after two branches; those that differ hold both values."""
+        names: dict[str, Value] = {}
+        for name in {**left, **right}:
+            if name in left and name in right:
+                one, two = left[name], right[name]
+                names[name] = one if one is two else choice([((yes,), one), ((no,), two)])
+            else:
+                # Where the other branch leaves the name unset, its use would be an error.
+                names[name] = left.get(name, right.get(name))
+        return names
 
     def bind(self, frame: Frame, name: str, value: Value) -> None:
         """Give a name a value, in the scope where the statement's function sees it."""
@@ -359,17 +374,3 @@ class Engine:
 
 #: Modules that a tree's folder of the same name never stands for.
 _FOREIGN = frozenset({"torch", "setuptools", "distutils", "os", "sys", "subprocess", "wheel"})
-
-
-def _joined(
-    yes: Guard, left: dict[str, Value], no: Guard, right: dict[str, Value]
-) -> dict[str, Value]:
-    names: dict[str, Value] = {}
-    for name in {**left, **right}:
-        if name in left and name in right:
-            one, two = left[name], right[name]
-            names[name] = one if one is two else choice([((yes,), one), ((no,), two)])
-        else:
-            # Where the other branch leaves the name unset, its use would be an error.
-            names[name] = left.get(name, right.get(name))
-    return names

@@ -95,6 +95,9 @@ def _call_findings(engine: Engine, call: SetupCall, shipped: list[Built]) -> Ite
         yield _unknown(
             call.file, call.line, "setup() takes keywords that cannot be told", call.guards
         )
+    if "cffi_modules" in keywords:
+        sentence = "cffi modules are built by scripts of their own"
+        yield _unknown(call.file, call.line, sentence, call.guards)
     build_class = _commands(keywords.get("cmdclass"))
     extensions = list(_extensions(keywords.get("ext_modules"), call.guards))
     builts = [(guards, each) for guards, each in extensions if isinstance(each, Built)]

@@ -106,8 +106,30 @@ def _follow_try(engine: "Engine", node: ast.Try, frame: "Frame") -> Flow:
         flow = engine.block(node.handlers[0].body, frame)
     elif not flow:
         flow = engine.block(node.orelse, frame)
+        for handler in node.handlers:
+            if _makes_extensions(handler):
+                _follow_handler(engine, handler, frame)
     last = engine.block(node.finalbody, frame)
     return last or flow
+
+
+def _makes_extensions(handler: ast.ExceptHandler) -> bool:
+    names = (getattr(each, "id", getattr(each, "attr", "")) for each in ast.walk(handler))
+    return any(isinstance(name, str) and name.endswith("Extension") for name in names)
+
+
+def _follow_handler(engine: "Engine", handler: ast.ExceptHandler, frame: "Frame") -> None:
+    """Follow a handler that makes extensions, under the guard that what it guards failed."""
+    text = "what stands in the try block fails"
+    failed = guard_of(text, frame.file, handler.lineno, False)  # noqa: FBT003 - a branch
+    worked = guard_of(text, frame.file, handler.lineno, True, False)  # noqa: FBT003 - a branch
+    after = dict(frame.scope.names)
+    with engine.under(failed):
+        left = engine.block(handler.body, frame)
+    if left:
+        frame.scope.names = after
+    else:
+        frame.scope.names = engine.joined(worked, after, failed, frame.scope.names)
 
 
 def _follow_with(engine: "Engine", node: ast.With, frame: "Frame") -> Flow:

@@ -31,14 +31,18 @@ class NvidiaLibrary:
         majors = self.majors if major is None else self.majors & {major}
         names: list[str] = []
         for one in sorted(majors, reverse=True):
-            names += [f"nvidia-{self.project}-cu{one}"]
-            if one >= _UNSUFFIXED_SINCE:
+            if one >= _UNSUFFIXED_SINCE and self.project not in _ALWAYS_SUFFIXED:
                 names.insert(0, f"nvidia-{self.project}")
+            names.append(f"nvidia-{self.project}-cu{one}")
         return tuple(dict.fromkeys(names))
 
 
 #: From CUDA 13 on, NVIDIA's toolkit wheels carry no ``-cuNN``; cuDNN and its like still do.
 _UNSUFFIXED_SINCE = 13
+#: Libraries beside the toolkit, with a wheel per CUDA major under a name of its own to this day.
+_ALWAYS_SUFFIXED = frozenset(
+    {"cudnn", "nccl", "cusparselt", "nvshmem", "cudss", "cutensor", "custatevec", "nvcomp"}
+)
 
 _ALL = frozenset({11, 12, 13})
 

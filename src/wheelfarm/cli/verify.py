@@ -102,8 +102,9 @@ def _of_farm(folder: Path, tasks: "list[Task]") -> "list[Task]":
     found = []
     for task in tasks:
         cell = task.cell or cell_of(task.wheel.name)
-        expected = find_farm_cell(farm, cell).expected
-        found.append(replace(task, cell=cell, expected=expected))
+        there = find_farm_cell(farm, cell)
+        smoke_test = task.smoke_test or there.recipe.verify.smoke_test
+        found.append(replace(task, cell=cell, expected=there.expected, smoke_test=smoke_test))
     return found
 
 

@@ -193,18 +193,29 @@ def expected_of(farm: Farm, recipe: Recipe, cell: GridCell) -> Expected:
 
 
 def _knobs(recipe: Recipe) -> tuple[Knob, ...]:
-    options = recipe.verify
-    stated = {
-        "skip_import": options.skip_import,
-        "skip_arch": options.skip_arch,
-        "allowed_needed": ", ".join(options.allowed_needed),
-        "no_direct_import": ", ".join(options.no_direct_import),
-        "forgive_device_errors": "true" if options.expect_device_error else "",
-    }
+    options, reasons = recipe.verify, recipe.reasons
+    # Each is (field, value, reason); the first two are their own reasons.
+    stated = (
+        ("skip_import", options.skip_import, options.skip_import),
+        ("skip_arch", options.skip_arch, options.skip_arch),
+        (
+            "allowed_needed",
+            ", ".join(options.allowed_needed),
+            reasons.get("verify.allowed_needed", ""),
+        ),
+        (
+            "no_direct_import",
+            ", ".join(options.no_direct_import),
+            reasons.get("verify.no_direct_import", ""),
+        ),
+        (
+            "forgive_device_errors",
+            "true" if options.expect_device_error else "",
+            reasons.get("verify.expect_device_error", ""),
+        ),
+    )
     return tuple(
-        Knob(field=name, value=value, reason=recipe.reasons.get(name, value))
-        for name, value in stated.items()
-        if value
+        Knob(field=name, value=value, reason=reason) for name, value, reason in stated if value
     )
 
 

@@ -8,6 +8,7 @@ members that only a local header names, since a streaming reader would install t
 
 import hashlib
 import mmap
+import re
 import stat
 import struct
 import tempfile
@@ -46,6 +47,8 @@ _BAD_ZIP = (
     ValueError,
     RuntimeError,
 )
+
+_BINARY_NAME = re.compile(r"\.(dll|pyd|exe|so(\.\d+)*|cubin|fatbin)$", re.IGNORECASE)
 
 #: Takes a binary's name and bytes; the bytes are gone when it returns.
 Visit = Callable[[str, Buffer], None]
@@ -246,8 +249,7 @@ def _read_member(
 def _is_binary(head: bytes, name: str) -> bool:
     if head[:4] == b"\x7fELF" or head[:4] == b"\x50\xed\x55\xba":
         return True
-    suffixes = (".dll", ".pyd", ".exe", ".so", ".cubin", ".fatbin")
-    return head[:2] == b"MZ" or name.lower().endswith(suffixes) or ".so." in name
+    return head[:2] == b"MZ" or _BINARY_NAME.search(name) is not None
 
 
 def _is_metadata(name: str) -> bool:

@@ -9,7 +9,7 @@ from wheelfarm.model.axis import TORCH_AXES
 from wheelfarm.model.platform import LINUX_AARCH64
 from wheelfarm.recipes.axis_check import axis_fit
 from wheelfarm.recipes.lock import FarmLock
-from wheelfarm.recipes.model import OVERRIDES, Farm, Recipe
+from wheelfarm.recipes.model import EXEMPTIONS, OVERRIDES, Farm, Recipe
 from wheelfarm.recipes.patch_digest import patch_digest
 
 Level = Literal["fault", "warning"]
@@ -84,6 +84,10 @@ def _reasons(recipe: Recipe) -> Iterator[Finding]:
         if value is not None and value != {} and key not in recipe.reasons:
             message = f"{key} overrides the farm's policy without a reason in `reasons`"
             yield Finding(package=recipe.package, rule="reason", message=message)
+    for key in EXEMPTIONS:
+        if getattr(recipe.verify, key.partition(".")[2]) and key not in recipe.reasons:
+            message = f"{key} has no reason in `reasons`: the gate will refuse the wheel"
+            yield Finding(package=recipe.package, rule="reason", message=message, level="warning")
 
 
 def _source(recipe: Recipe, lock: FarmLock) -> Iterator[Finding]:

@@ -33,6 +33,10 @@ OVERRIDES = (
     "glibc_floor",
 )
 
+#: The options of ``verify`` that make the gate look away; each needs its reason, under this name.
+#: (``skip_arch`` and ``skip_import`` are their own reasons.)
+EXEMPTIONS = ("verify.no_direct_import", "verify.allowed_needed", "verify.expect_device_error")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PyPISource:
@@ -136,6 +140,8 @@ class VerifyOptions:
     """The reason why the wheel is not imported."""
     max_size_mb: int = 0
     """The largest size of the wheel in MiB; 0 is the farm's limit."""
+    smoke_test: Path | None = None
+    """A Python script beside the recipe that `wheelfarm verify --gpu` runs with the wheel."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -221,7 +227,9 @@ class Recipe:
     cost_minutes: float | None = None
     """The estimated minutes of a whole build, until a measured time is known."""
     reasons: Mapping[str, str] = field(default_factory=dict)
-    """Why the recipe departs from the farm's policy, by the overriding field's name."""
+    """Why the recipe departs from the farm's policy, by the overriding field's name, and why the
+    gate looks away: `verify.no_direct_import`, `verify.allowed_needed`,
+    `verify.expect_device_error`."""
     folder: Path = Path()
     """The folder of the recipe's file."""
 

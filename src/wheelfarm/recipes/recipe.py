@@ -14,6 +14,7 @@ from wheelfarm.model.versions import Minor, parse_version
 from wheelfarm.reading import Reader
 from wheelfarm.recipes import parts
 from wheelfarm.recipes.model import (
+    EXEMPTIONS,
     OVERRIDES,
     BuildMatrix,
     Combination,
@@ -64,7 +65,7 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
         from_python=reader.parsed("from_python", parts.python_minor),
         build_subdir=_relative(reader, "build_subdir"),
         patches=_patches(reader, folder),
-        patch_script=_patch_script(reader, folder),
+        patch_script=_script(reader, "patch_script", folder),
         pre_build_script=reader.string("pre_build_script", ""),
         extra_deps=_requirements(reader, "extra_deps"),
         extra_cuda_components=_components(reader),
@@ -87,7 +88,7 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
         requirements=requirements_choice(reader, "requirements"),
         glibc_floor=reader.parsed("glibc_floor", Minor.parse),
         runtime_jit=reader.boolean("runtime_jit", default=False),
-        verify=_verify(reader.table("verify")),
+        verify=_verify(reader.table("verify"), folder),
         priority=reader.integer("priority", 0),
         cost_minutes=minutes(reader, "cost_minutes"),
         reasons=reader.string_map("reasons"),
@@ -129,12 +130,13 @@ def _check_axes(reader: Reader, recipe: Recipe) -> None:
 
 
 def _check_reasons(reader: Reader, recipe: Recipe) -> None:
+    known = (*OVERRIDES, *EXEMPTIONS)
     for key, text in recipe.reasons.items():
-        if key not in OVERRIDES:
-            reader.fault(
-                f"{key} overrides no policy; reasons are for {', '.join(OVERRIDES)}", "reasons", key
-            )
-        elif not reader.has(key):
+        top, _, option = key.partition(".")
+        if key not in known:
+            message = f"{key} overrides no policy; reasons are for {', '.join(known)}"
+            reader.fault(message, "reasons", key)
+        elif not (getattr(recipe.verify, option) if option else reader.has(top)):
             reader.fault(f"there is a reason for {key}, but no {key}", "reasons", key)
         elif not text.strip():
             reader.fault("the reason is empty", "reasons", key)
@@ -169,13 +171,13 @@ def _matching(folder: Path, pattern: str) -> Callable[[], list[Path]]:
     return lambda: sorted(path for path in folder.glob(pattern) if path.is_file())
 
 
-def _patch_script(reader: Reader, folder: Path) -> Path | None:
-    text = _relative(reader, "patch_script")
+def _script(reader: Reader, key: str, folder: Path) -> Path | None:
+    text = _relative(reader, key)
     if not text:
         return None
     path = folder / text
     if not path.is_file():
-        reader.fault(f"there is no file {text!r} beside the recipe", "patch_script")
+        reader.fault(f"there is no file {text!r} beside the recipe", key)
     return path
 
 
@@ -280,7 +282,7 @@ def _combination(reader: Reader) -> Combination | None:
     return Combination(cuda=cuda, torch=torch[0], release=torch[1], pythons=pythons)
 
 
-def _verify(reader: Reader | None) -> VerifyOptions:
+def _verify(reader: Reader | None, folder: Path) -> VerifyOptions:
     if reader is None:
         return VerifyOptions()
     options = VerifyOptions(
@@ -294,6 +296,7 @@ def _verify(reader: Reader | None) -> VerifyOptions:
         skip_arch=reader.string("skip_arch", ""),
         skip_import=reader.string("skip_import", ""),
         max_size_mb=reader.integer("max_size_mb", 0, least=0),
+        smoke_test=_script(reader, "smoke_test", folder),
     )
     reader.done()
     return options

@@ -56,5 +56,7 @@ def _foreign(subject: Subject) -> list[str]:
     return [
         f"{binary.path} is {binary.kind.upper()} for {binary.machine}, the wheel for {platform}"
         for binary in subject.binaries
-        if binary.kind != "device" and (binary.kind != kind or binary.machine != wanted)
+        if binary.kind != "device"
+        and not binary.path.lower().endswith(".exe")  # launchers of every machine, run by choice
+        and (binary.kind != kind or binary.machine != wanted)
     ]

@@ -27,36 +27,42 @@ static PyModuleDef module = {PyModuleDef_HEAD_INIT, "bench", 0, -1, methods};
 PyMODINIT_FUNC PyInit_bench() { return PyModule_Create(&module); }
 """
 OURS = """\
-import json, sys, time
+import json, os, sys, time
+def cpu():
+    return sum(os.times()[:4])
 started = time.perf_counter()
 import torch
-imported = time.perf_counter()
+imported, before = time.perf_counter(), cpu()
 from wheelfarm.toolkit import load
 module = load("bench", sys.argv[1])
 done = time.perf_counter()
-print(json.dumps([imported - started, done - imported, module.version()]))
+print(json.dumps([imported - started, done - imported, cpu() - before, module.version()]))
 """
 TORCHS = """\
-import json, sys, time
+import json, os, sys, time
+def cpu():
+    return sum(os.times()[:4])
 started = time.perf_counter()
 import torch
-imported = time.perf_counter()
+imported, before = time.perf_counter(), cpu()
 from wheelfarm.toolkit import build_flags
 from torch.utils.cpp_extension import load
 flags = build_flags(("cudart",), driver=False)
 module = load("bench", [sys.argv[1]], extra_include_paths=list(flags.include_dirs),
               extra_ldflags=flags.ldflags)
 done = time.perf_counter()
-print(json.dumps([imported - started, done - imported, module.version()]))
+print(json.dumps([imported - started, done - imported, cpu() - before, module.version()]))
 """
 
 
-def once(python: Path, script: str, source: Path, environ: dict[str, str]) -> tuple[float, float]:
-    """Return the seconds of importing torch and of the load beyond it, in a new process."""
+def once(
+    python: Path, script: str, source: Path, environ: dict[str, str]
+) -> tuple[float, float, float]:
+    """Return seconds of a new process: importing torch, the load beyond it, the load's CPU."""
     command = [str(python), "-c", script, str(source)]
     completed = subprocess.run(command, check=True, capture_output=True, text=True, env=environ)
-    imported, loaded, _ = json.loads(completed.stdout.splitlines()[-1])
-    return imported, loaded
+    imported, loaded, cpu, _ = json.loads(completed.stdout.splitlines()[-1])
+    return imported, loaded, cpu
 
 
 def main() -> None:
@@ -84,13 +90,14 @@ def main() -> None:
                 once(arguments.python, script, source, environ) for _ in range(arguments.rounds)
             ]
             imports += [first[0], *(round_[0] for round_ in rest)]
-            rows.append((name, first[1], median(round_[1] for round_ in rest)))
+            warm, warm_cpu = (median(round_[at] for round_ in rest) for at in (1, 2))
+            rows.append((name, first[1], warm, first[2], warm_cpu))
         print(f"import torch (median): {median(imports):.2f} s; the rest is beyond it")
-        for name, cold, warm in rows:
-            print(
-                f"{name:10} cold {cold:6.2f} s   warm {warm:6.2f} s   warm/cold {warm / cold:.3f}"
-            )
-        print(f"warm, wheelfarm over torch: {rows[0][2] / rows[1][2]:.2f}")
+        for name, cold, warm, cold_cpu, warm_cpu in rows:
+            print(f"{name:10} wall: cold {cold:6.2f} s   warm {warm:6.2f} s   {warm / cold:.3f}")
+            print(f"{'':10} CPU:  cold {cold_cpu:6.2f} s   warm {warm_cpu:6.2f} s")
+        print(f"warm, wheelfarm over torch: wall {rows[0][2] / rows[1][2]:.2f}", end="")
+        print(f", CPU {rows[0][4] / rows[1][4]:.2f}")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="stop then, keep what the compiler cache has, and go on another time",
     )
-    parser.add_argument("--engine", choices=("local", "dask"), default="local")
+    parser.add_argument("--engine", choices=("local", "dask", "container"), default="local")
     parser.add_argument(
         "--scheduler", default="", metavar="ADDRESS", help="of Dask, such as tcp://host:8786"
     )
@@ -59,6 +59,8 @@ def execute(arguments: argparse.Namespace) -> int:
     options = _options(arguments)
     plan = read_plan(arguments.plan)
     farm = farm_of(arguments)
+    if arguments.engine == "container":
+        return _in_container(arguments, options)
     with RunView(plan.only(options.only), quiet=bool(arguments.quiet)) as view:
         outcome = run_plan(plan, farm, options, view)
     if arguments.json:
@@ -85,13 +87,41 @@ def _options(arguments: argparse.Namespace) -> "RunOptions":
         again=arguments.again,
         wheelhouse=arguments.wheelhouse or arguments.farm / "wheelhouse",
         exchange=arguments.exchange,
-        engine=arguments.engine,
+        engine="dask" if arguments.engine == "dask" else "local",
         scheduler=arguments.scheduler,
         jobs=arguments.jobs,
         keep_going=not arguments.fail_fast,
         heal=arguments.heal,
         minutes=arguments.time_limit,
     )
+
+
+def _in_container(arguments: argparse.Namespace, options: "RunOptions") -> int:
+    from wheelfarm.build.workspace import cache_root
+    from wheelfarm.engines.container import ContainerRun, run_in_container
+
+    words = [word for name in options.only for word in ("--only", name)]
+    for name, given in (
+        ("--json", arguments.json),
+        ("--again", options.again),
+        ("--heal", options.heal),
+        ("--fail-fast", not options.keep_going),
+    ):
+        words += [name] if given else []
+    for name, value in (
+        ("--jobs", options.jobs),
+        ("--time-limit", options.minutes),
+        ("--exchange", options.exchange),
+    ):
+        words += [name, str(value)] if value is not None else []
+    run = ContainerRun(
+        farm=arguments.farm.resolve(),
+        plan=arguments.plan.resolve(),
+        wheelhouse=options.wheelhouse.resolve(),
+        cache=cache_root(),
+        words=tuple(words),
+    )
+    return run_in_container(run, show=lambda text: print(text, end=""))
 
 
 def _document(outcome: "RunOutcome") -> dict[str, Any]:

@@ -42,7 +42,7 @@ def test_each_tool_finds_what_is_wrong(small_farm: Farm) -> None:
     path = small_farm.root / WORKFLOWS / "wheels.yml"
     text = path.read_text()
     for old, new, finds in (
-        ("permissions: {}", "permissions: write-all", "zizmor"),
+        (ACTIONS["CHECKOUT"], "actions/checkout@v5", "zizmor"),
         ("needs.plan.outputs.batches)", "needs.nobody.outputs.batches)", "actionlint"),
         ("    runs-on: ubuntu-24.04\n", "    runs_on: ubuntu-24.04\n", "schema"),
         ("timeout-minutes: 30", "timeout-minutes: 31", "render"),
@@ -135,7 +135,7 @@ def test_a_job_at_its_limit_goes_on_in_the_next_run(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    "change",
     [
         ("timeout-minutes: 30", "snapshot: 30", "does not know"),
         ("fail-fast: false", "fail-slow: false", "does not know"),
@@ -144,8 +144,9 @@ def test_a_job_at_its_limit_goes_on_in_the_next_run(
     ],
 )
 def test_the_runner_refuses_what_it_does_not_know(
-    small_farm: Farm, shims: Path, tmp_path: Path, old: str, new: str, message: str
+    small_farm: Farm, shims: Path, tmp_path: Path, change: tuple[str, str, str]
 ) -> None:
+    old, new, message = change
     small_farm.call("ci", "render")
     path = small_farm.root / WORKFLOWS / "wheels.yml"
     path.write_text(path.read_text().replace(old, new))

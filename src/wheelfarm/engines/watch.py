@@ -178,7 +178,7 @@ def _versions(
             continue
         text = f"PyPI has {newest}, the recipe builds {ours}"
         yield project, News(kind="version", subject=f"{project} {newest}", text=text)
-        path = (recipe.folder / RECIPE_FILE).relative_to(farm.root).as_posix()
+        path = (recipe.folder.resolve() / RECIPE_FILE).relative_to(farm.root).as_posix()
         old = read_text(recipe.folder / RECIPE_FILE)
         new = _with_version(old, project, ours, newest)
         if new != old:

@@ -16,8 +16,10 @@ import sys
 
 from wheelfarm.build.seat_arguments import Command, language_of, parse, split
 from wheelfarm.build.seat_files import (
+    content_of,
     depfile_of,
     escaped,
+    holds_exactly,
     read_inputs,
     remove,
     size_of,
@@ -54,8 +56,6 @@ class Seat:
         self.mode: str = config["mode"]
         self.paths = Paths(config["root"], config["links"], config["folders"], config["temporary"])
         self.record = Record(self.role, tool, words, self.here)
-
-    # -- what kind of call this is ---------------------------------------------------------------
 
     def answer(self) -> int:
         """Carry out the call and return its exit status."""
@@ -104,8 +104,6 @@ class Seat:
             if os.path.splitext(parts[-1])[0] in _PROBE_STEMS:
                 return True
         return any(part.startswith("CompilerId") for part in self.here.split("/"))
-
-    # -- units -----------------------------------------------------------------------------------
 
     def unit(self, command: Command, source: str) -> int:
         """Compile one unit, or stand in for it."""
@@ -232,8 +230,6 @@ class Seat:
         result[INSIDE] = "1"
         return result
 
-    # -- the cache -------------------------------------------------------------------------------
-
     def through_cache(
         self, command: Command, words: list[str], environment: dict[str, str], own: str
     ) -> Finished | None:
@@ -287,8 +283,6 @@ class Seat:
         self.record.inputs = kept
         remove(depfile)
 
-    # -- everything else -------------------------------------------------------------------------
-
     def really(self, command: Command, reason: str) -> int:
         """Run the compiler as it was called; only the way to the seat is taken from the call."""
         record = self.record
@@ -300,11 +294,10 @@ class Seat:
             record.reason = "an empty object at the link"
             sys.stderr.write(f"seat: {stubs[0]} is a shard's empty object; it cannot be linked\n")
             return record.write(self.config["log"], 1)
-        if stubs and not command.library:
-            for name in stubs:
-                status = self.make_real(name)
-                if status != 0:
-                    return status
+        if linking and not command.library and self.mode in {"census", "shard"}:
+            status = self.make_program_real(stubs, command.objects)
+            if status != 0:
+                return status
         elif stubs:
             ignore = "-Wl,--unresolved-symbols=ignore-all"
             words += ["-Xlinker", ignore[4:]] if self.role == "nvcc" else [ignore]
@@ -344,18 +337,42 @@ class Seat:
 
     def is_stub(self, path: str) -> bool:
         """Return whether a file is the empty object."""
-        stub: bytes = self.config["stub"]
-        try:
-            if os.path.getsize(path) != len(stub):
-                return False
-            with open(path, "rb") as stream:
-                return stream.read() == stub
-        except OSError:
-            return False
+        return holds_exactly(path, self.config["stub"])
 
-    def make_real(self, output: str) -> int:
+    def make_program_real(self, stubs: list[str], inputs: list[str]) -> int:
+        """Make the empty objects of a program's link real, those in static libraries too."""
+        for name in stubs:
+            status = self.make_real(self.remembered(name))
+            if status != 0:
+                return status
+        for archive in inputs:
+            if archive.endswith(".a"):
+                status = self.make_archive_real(archive)
+                if status != 0:
+                    return status
+        return 0
+
+    def make_archive_real(self, archive: str) -> int:
+        """Replace the empty objects in a static library by real ones."""
+        content = content_of(archive)
+        if self.config["stub"] not in content:
+            return 0
+        folder = f"{self.config['folder']}/stubbed"
+        for name in sorted(os.listdir(folder)):
+            with open(f"{folder}/{name}", "rb") as stream:
+                _, _, here, output = marshal.load(stream)
+            path = os.path.join(here, output)
+            if f"{os.path.basename(path)}/".encode() in content and self.is_stub(path):
+                status = self.make_real(f"{folder}/{name}")
+                if status == 0:
+                    status = wait_for(["ar", "r", archive, path], self.environment())[0]
+                if status != 0:
+                    return status
+        return 0
+
+    def make_real(self, remembered: str) -> int:
         """Compile what an empty object stands for, since the build runs what is linked from it."""
-        with open(self.remembered(output), "rb") as stream:
+        with open(remembered, "rb") as stream:
             tool, words, here, _ = marshal.load(stream)
         os.chdir(here)
         try:

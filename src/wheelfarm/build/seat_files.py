@@ -41,6 +41,20 @@ def size_of(path: str) -> int:
         return 0
 
 
+def content_of(path: str) -> bytes:
+    """Return a file's bytes, none where it cannot be read."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read()
+    except OSError:
+        return b""
+
+
+def holds_exactly(path: str, content: bytes) -> bool:
+    """Return whether a file holds ``content`` and nothing else."""
+    return size_of(path) == len(content) and content_of(path) == content
+
+
 def write_whole(path: str, data: bytes) -> None:
     """Write a file whole: a killed build leaves no half one under the name."""
     temporary = f"{path}.{os.getpid()}.part"

@@ -122,7 +122,14 @@ class _Runner:
         if self.job.kind == "whole":
             return self._judged(request, cell, None)
         shards = self._shards(cell)
-        sharded = ShardedCell(request, self.place.workspace, shards, listen=self._step)
+        sharding = cell.recipe.sharding
+        sharded = ShardedCell(
+            request,
+            self.place.workspace,
+            shards,
+            shard_filter="seat" if sharding is None else sharding.filter,
+            listen=self._step,
+        )
         if self.job.kind == "shard":
             return self._shard(sharded)
         self._collect(sharded)

@@ -90,6 +90,20 @@ def test_what_the_build_runs_is_made_real(root: Root) -> None:
     assert [call.action for call in root.calls] == ["stub", "compile", "real"]
 
 
+def test_a_program_that_links_a_static_library_is_made_real(root: Root) -> None:
+    root.write("gen.cpp", "int helper(); int main() { return helper(); }\n")
+    root.write("helper.cpp", "int helper() { return 0; }\n")
+    root.write("kernel.cpp", "int kernel() { return 1; }\n")
+    root.prepare(SeatPart(mode="census"))
+    for name in ("gen", "helper", "kernel"):
+        root.cxx("-c", f"{name}.cpp", "-o", f"{name}.o")
+    root.run("ar", "rcs", "libhelper.a", "helper.o")
+    root.cxx("gen.o", "-L.", "libhelper.a", "-o", "gen")
+    assert root.run("./gen").returncode == 0
+    compiled = [call.unit for call in root.calls if call.action == "compile"]
+    assert compiled == ["gen.cpp", "helper.cpp"]
+
+
 def test_a_compile_error_is_told_once(root: Root) -> None:
     source = root.write("a.cu", "int f() { return wrong; }\n")
     done = root.run("nvcc", "-c", source, "-o", "a.o", *SM80, check=False)

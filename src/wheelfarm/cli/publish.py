@@ -25,9 +25,10 @@ def execute(arguments: argparse.Namespace) -> int:
     """Publish every wheel; one that is refused does not keep the others out."""
     from wheelfarm.errors import UsageError
     from wheelfarm.model.wheel_name import WheelName
-    from wheelfarm.store.proof import read_proof, report_path
+    from wheelfarm.store.proof import read_proof
     from wheelfarm.store.protocol import RefusedError
     from wheelfarm.store.publish import publish
+    from wheelfarm.verify.report import report_path
 
     wheels = _wheels(arguments.wheels)
     if arguments.report is not None and len(wheels) != 1:

@@ -8,14 +8,6 @@ from wheelfarm.store.evidence import Declared
 from wheelfarm.store.publish import Proof
 from wheelfarm.verify.report import Report
 
-#: Behind a wheel's file name: where its report lies unless told otherwise.
-REPORT_SUFFIX = ".report.json"
-
-
-def report_path(wheel: Path) -> Path:
-    """Return the path of a wheel's report beside the wheel."""
-    return wheel.with_name(wheel.name + REPORT_SUFFIX)
-
 
 def read_proof(path: Path, declared: Declared | None = None) -> Proof:
     """Read a report file; BadInputError where it is absent or no report."""

@@ -92,18 +92,19 @@ def _kind(
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where wheels of one kind stand: ``channels``, and their names for old clients.
+    """Where wheels of one kind stand: ``channels`` by path, and their names for old clients.
 
     An alias is a local version and a Python; the Python is None where the file name's own tags say
-    it already.
+    it already. ``cover`` names, by channel and platform, the Pythons that are served.
     """
 
-    channels: tuple[Combination, ...]
+    channels: tuple[str, ...]
     aliases: tuple[tuple[str, PythonTag | None], ...]
+    cover: tuple[tuple[str, str, tuple[str, ...]], ...]
 
 
 #: A wheel whose label names no exact accelerator stands on the root pages alone.
-NOWHERE = Stand((), ())
+NOWHERE = Stand((), (), ())
 
 
 class Placement:
@@ -125,7 +126,7 @@ class Placement:
             self._stands[id(kind)] = found
         return found[1]
 
-    def serves(self, kind: Kind, torch: Minor) -> dict[str, list[PythonTag]]:
+    def _serving(self, kind: Kind, torch: Minor) -> dict[str, list[PythonTag]]:
         """Return, by platform, the Pythons of one torch that a wheel serves.
 
         A torch that nobody knows is served for the wheel's own Python.
@@ -144,17 +145,23 @@ class Placement:
         }
 
     def _stand(self, kind: Kind) -> Stand:
-        channels = tuple(
-            Combination(kind.accelerator, torch)
+        torches = [
+            torch
             for torch in sorted(self.lines.torches.get(kind.accelerator, ()))
             if self._serves(kind, torch)
-        )
+        ]
+        paths = {torch: Combination(kind.accelerator, torch).path for torch in torches}
         aliases = tuple(
-            (f"{kind.accelerator}torch{channel.torch}", python)
-            for channel in channels
-            for python in self._named_pythons(kind, channel.torch)
+            (f"{kind.accelerator}torch{torch}", python)
+            for torch in torches
+            for python in self._named_pythons(kind, torch)
         )
-        return Stand(channels, aliases)
+        cover = tuple(
+            (paths[torch], platform, tuple(python.dotted for python in pythons))
+            for torch in torches
+            for platform, pythons in self._serving(kind, torch).items()
+        )
+        return Stand(tuple(paths.values()), aliases, cover)
 
     def _serves(self, kind: Kind, torch: Minor) -> bool:
         if kind.axis is None or kind.axis == "linked":

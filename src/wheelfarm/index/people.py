@@ -57,7 +57,8 @@ def site_data(
         "fallback": document["fallback"],
         "shipped": shipped,
     }
-    return b"window.WHEELFARM = " + json.dumps(data).encode() + b";\n"
+    # Sorted, as a summary that comes from the last build's state has its keys in another order.
+    return b"window.WHEELFARM = " + json.dumps(data, sort_keys=True).encode() + b";\n"
 
 
 def grid_data(grid: Mapping[str, Any]) -> bytes:

@@ -4,10 +4,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wheelfarm.index.channels import Placement, alias_names
-from wheelfarm.index.model import PACKAGE_SCHEMA, Combination
+from wheelfarm.index.model import PACKAGE_SCHEMA
 from wheelfarm.index.pages import (
     HTML_NAME,
     JSON_ALIAS,
@@ -23,9 +23,6 @@ from wheelfarm.index.people import data_page, package_page
 from wheelfarm.index.rows import Row
 from wheelfarm.index.state import digest
 from wheelfarm.model.versions import parse_version
-
-if TYPE_CHECKING:
-    from wheelfarm.model.python import PythonTag
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +55,6 @@ def render(package: str, rows: list[Row], placement: Placement, config: SiteConf
     lines: list[Line] = []
     hosted: list[str] = []
     wheels: list[str] = []
-    paths = {each: each.path for each in placement.lines.combinations()}
     for row in ordered(rows):
         where = _where(row, config)
         if "://" not in where:
@@ -66,10 +62,9 @@ def render(package: str, rows: list[Row], placement: Placement, config: SiteConf
         stand = placement.stand(row.kind)
         line = line_of(row, where, alias_names(row.name, row.filename, stand))
         lines.append(line)
-        stands = [paths[channel] for channel in stand.channels]
-        for path in stands:
+        for path in stand.channels:
             channels[path].append(line)
-        wheels.append(_manifest_entry(row, where, stands))
+        wheels.append(_manifest_entry(row, where, stand.channels))
     pages = _project_pages(f"simple/{package}", package, lines, "../../", aliases=config.aliases)
     for path, found in channels.items():
         folder = f"{path}/simple/{package}"
@@ -87,10 +82,10 @@ def render(package: str, rows: list[Row], placement: Placement, config: SiteConf
         summary={
             **_summary(
                 rows,
-                [path for each, path in sorted(paths.items()) if path in channels],
+                [each.path for each in placement.lines.combinations() if each.path in channels],
                 digest(part),
             ),
-            "cover": _cover(rows, placement, paths),
+            "cover": _cover(rows, placement),
             "archs": _archs(ordered(rows)),
         },
     )
@@ -143,7 +138,7 @@ def _where(row: Row, config: SiteConfig) -> str:
 _INTERNAL = ("revision", "removed")
 
 
-def _manifest_entry(row: Row, where: str, stands: list[str]) -> str:
+def _manifest_entry(row: Row, where: str, stands: tuple[str, ...]) -> str:
     entry = row.document.copy()
     for key in _INTERNAL:
         entry.pop(key, None)
@@ -171,24 +166,25 @@ def _summary(rows: list[Row], channels: list[str], part_sha256: str) -> dict[str
     }
 
 
-def _cover(
-    rows: list[Row], placement: Placement, paths: Mapping[Combination, str]
-) -> dict[str, dict[str, list[str]]]:
+def _cover(rows: list[Row], placement: Placement) -> dict[str, dict[str, list[str]]]:
     """Return, for each channel and platform, the Pythons that some good wheel serves."""
-    kinds = {id(row.kind): row.kind for row in rows if row.yanked is None and row.kind is not None}
-    found: dict[str, dict[str, set[PythonTag]]] = {}
+    kinds = {id(row.kind): row.kind for row in rows if row.yanked is None}
+    found: dict[str, dict[str, set[str]]] = {}
     for kind in kinds.values():
-        for channel in placement.stand(kind).channels:
-            for platform, pythons in placement.serves(kind, channel.torch).items():
-                table = found.setdefault(paths[channel], {})
-                table.setdefault(platform, set()).update(pythons)
+        for path, platform, pythons in placement.stand(kind).cover:
+            table = found.setdefault(path, {})
+            table.setdefault(platform, set()).update(pythons)
     return {
         path: {
-            platform: [python.dotted for python in sorted(pythons)]
+            platform: sorted(pythons, key=_python_order)
             for platform, pythons in sorted(table.items())
         }
         for path, table in sorted(found.items())
     }
+
+
+def _python_order(dotted: str) -> tuple[int, str]:
+    return int(dotted.rstrip("t").rpartition(".")[2]), dotted
 
 
 def _archs(rows: list[Row]) -> dict[str, dict[str, list[str]]]:

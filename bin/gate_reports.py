@@ -13,6 +13,7 @@ from wheelfarm.facts.model import WheelFacts
 from wheelfarm.verify.arch_checks import coverage
 from wheelfarm.verify.batch import Task, verify_many
 from wheelfarm.verify.report import Report
+from wheelfarm.verify.subject import counted
 from wheelfarm.verify.summary import as_cell
 
 HEAD = """# What the gate finds in published wheels
@@ -43,24 +44,25 @@ def derived(facts: WheelFacts) -> str:
 
 def modules(facts: WheelFacts) -> list[str]:
     """Return the different sets of architectures of the wheel's CUDA modules, with counts."""
-    counts: dict[str, int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for binary in facts.binaries:
         if binary.device_code:
-            kind = "loose device files" if binary.kind == "device" else "CUDA modules"
-            key = f"{kind}: `{coverage(binary)}`"
+            kind = "loose device file" if binary.kind == "device" else "CUDA module"
+            key = (kind, coverage(binary))
             counts[key] = counts.get(key, 0) + 1
-    return [f"- {count} {key}" for key, count in sorted(counts.items())][:8]
+    rows = [(counted(count, kind), held) for (kind, held), count in sorted(counts.items())]
+    return [f"- {count}: `{held}`" for count, held in rows[:8]]
 
 
 def page(report: Report) -> str:
     """Return one wheel's part of the page."""
     facts = report.facts
     size = sum(member.size for member in facts.members)
-    count = len(facts.binaries)
+    count = counted(len(facts.binaries), "binary", "binaries")
     lines = [
         f"## {facts.file_name}",
         "",
-        f"`sha256:{facts.sha256}`, {facts.size:,} bytes, {size:,} unpacked, {count} binaries.",
+        f"`sha256:{facts.sha256}`, {facts.size:,} bytes, {size:,} unpacked, {count}.",
         f"Verdict: **{report.verdict}**.",
         "",
         derived(facts) + ".",

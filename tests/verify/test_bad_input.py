@@ -14,6 +14,7 @@ from tests.wheels import INIT, make_wheel
 from wheelfarm.errors import BadInputError
 from wheelfarm.facts.wheel import read_wheel
 from wheelfarm.verify.archive_checks import check_record
+from wheelfarm.verify.batch import Task, verify_many
 from wheelfarm.verify.gate import verify_wheel
 from wheelfarm.verify.report import Report
 from wheelfarm.verify.subject import Subject
@@ -32,6 +33,14 @@ def test_a_file_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
         verify_wheel(tmp_path / NAME)
     with pytest.raises(BadInputError, match="is not a file"):
         verify_wheel(tmp_path)
+
+
+def test_one_absent_wheel_among_several_is_bad_input(tmp_path: Path) -> None:
+    """The error of a worker's process arrives as it was raised."""
+    good = make_wheel(tmp_path, NAME)
+    tasks = [Task(wheel=good), Task(wheel=tmp_path / "absent.whl")]
+    with pytest.raises(BadInputError, match="does not exist"):
+        verify_many(tasks, workers=2)
 
 
 def test_no_zip(tmp_path: Path) -> None:

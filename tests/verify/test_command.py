@@ -233,4 +233,4 @@ def test_one_binary_for_every_torch_is_shown_to_be_one(
     name = "demo-1.0+cu130torch2.13-cp311-cp311-manylinux_2_28_x86_64.whl"
     other = make_wheel(tmp_path / "other", name, {"demo/__init__.py": INIT, MODULE: module})
     assert main(["diff", str(good), str(other)]) == 0
-    assert "1 binaries: the same bytes" in capsys.readouterr().out
+    assert "1 binary: the same bytes" in capsys.readouterr().out

@@ -18,6 +18,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Compare two wheels; 0 where their binaries are the same bytes, 1 where they differ."""
     from wheelfarm.facts.wheel import read_wheel
     from wheelfarm.verify.difference import compare
+    from wheelfarm.verify.subject import counted
 
     first, second = read_wheel(arguments.first), read_wheel(arguments.second)
     comparison = compare(first, second)
@@ -49,5 +50,5 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"… and {len(comparison.differences) - _SHOWN} more (--json has all)")
         count = len(first.binaries)
         same = "the same bytes" if comparison.same_binaries else "different bytes"
-        print(f"{count} binaries: {same}" if count else "there are no binaries")
+        print(f"{counted(count, 'binary', 'binaries')}: {same}" if count else "no binaries")
     return 0 if comparison.same_binaries else 1

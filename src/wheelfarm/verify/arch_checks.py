@@ -10,7 +10,7 @@ from wheelfarm.facts.coverage import KNOWN_GPUS, wheel_runs_on
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.arch import Arch, ArchList
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Expected, Subject, judged, matches
+from wheelfarm.verify.subject import Expected, Subject, counted, judged, matches
 
 
 def check_architectures(subject: Subject) -> Check | None:
@@ -30,7 +30,7 @@ def check_architectures(subject: Subject) -> Check | None:
     fails = [line for module in modules for line in _module(module, expected)]
     if not modules and not expected.pure:
         fails.append("the plan names architectures, but no module holds device code")
-    fine = f"{len(modules)} modules hold exactly {expected.archs}"
+    fine = f"{counted(len(modules), 'CUDA module')} with exactly {expected.archs}"
     return judged("architectures", fails=fails, fine=fine, evidence=listed)
 
 
@@ -48,7 +48,7 @@ def _gpus(modules: tuple[BinaryFacts, ...]) -> tuple[str, ...]:
 def _summary(modules: tuple[BinaryFacts, ...]) -> str:
     found = sorted({coverage(module) for module in modules})
     if len(found) == 1:
-        return f"{len(modules)} CUDA modules: {found[0]}"
+        return f"{counted(len(modules), 'CUDA module')}: {found[0]}"
     return f"{len(modules)} CUDA modules with {len(found)} different sets of architectures"
 
 

@@ -13,7 +13,7 @@ from wheelfarm.facts.metadata import digest_bytes
 from wheelfarm.facts.model import Member, ProblemKind, RecordRow
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import ASSET_LIMIT, Subject, judged
+from wheelfarm.verify.subject import ASSET_LIMIT, Subject, counted, judged
 
 #: RECORD cannot hold its own hash, and signatures are made after it.
 _UNHASHED = ("RECORD", "RECORD.jws", "RECORD.p7s")
@@ -160,7 +160,10 @@ def check_tags(subject: Subject) -> Check:
         f"WHEEL has the tag {tag} {count} times" for tag, count in found.items() if count > 1
     ]
     return judged(
-        "tags", fails=fails, warnings=warnings, fine=f"WHEEL has the name's {len(claimed)} tags"
+        "tags",
+        fails=fails,
+        warnings=warnings,
+        fine=f"WHEEL has exactly {counted(len(claimed), 'tag')} of the name",
     )
 
 
@@ -186,7 +189,7 @@ def check_record(subject: Subject) -> Check:
         "record",
         fails=fails,
         warnings=warnings,
-        fine=f"all {len(facts.record)} rows hold against the bytes",
+        fine=f"{counted(len(facts.record), 'row')} hold against the bytes",
     )
 
 

@@ -1,7 +1,7 @@
 """Checks that there is compiled code, that it can be read, and that it is for this platform."""
 
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Subject, judged
+from wheelfarm.verify.subject import Subject, counted, judged
 
 _TEXT = "named like a binary"
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "amd64": "x86_64"}
@@ -15,7 +15,7 @@ def check_compiled_code(subject: Subject) -> Check:
     if count:
         pure = expected is not None and expected.pure
         warnings = ["the recipe says that it is pure, but it holds compiled code"] if pure else []
-        fine = f"{count} binaries, {with_device_code} with device code"
+        fine = f"{counted(count, 'binary', 'binaries')}, {with_device_code} with device code"
         return judged("compiled-code", warnings=warnings, fine=fine)
     message = "the wheel holds no compiled code"
     if expected is not None and expected.pure:
@@ -42,7 +42,7 @@ def check_binaries(subject: Subject) -> Check:
         "binaries",
         fails=fails,
         warnings=warnings,
-        fine=f"all {len(subject.facts.binaries)} binaries were read",
+        fine=f"{counted(len(subject.facts.binaries), 'binary', 'binaries')} read to the end",
     )
 
 

@@ -19,6 +19,7 @@ from wheelfarm.verify.import_child import (
     run_probe,
 )
 from wheelfarm.verify.report import Check, Status
+from wheelfarm.verify.requirement_checks import requirements_of
 from wheelfarm.verify.subject import Expected, Subject, cut, matches
 
 _NO_FACADE = {"test", "tests", "docs", "examples", "benchmarks", "scripts", "nvidia"}
@@ -214,8 +215,17 @@ class _Runs:
             if not problem:
                 how = "alone and after torch" if not alone else f"after torch only ({alone})"
                 self.findings.lines.append(f"{target} imports {how}")
+                if alone and not self._comes_with_torch():
+                    self.findings.warnings.append(
+                        f"{target} imports only after torch, which the wheel does not require"
+                    )
             else:
                 self._problem(target, problem)
+
+    def _comes_with_torch(self) -> bool:
+        facts = self.subject.facts
+        names = (canonicalize_name(r.name) for r in requirements_of(facts.requires_dist))
+        return facts.linkage.torch != "none" or "torch" in set(map(str, names))
 
     def _problem(self, target: str, problem: str) -> None:
         expected = self.subject.expected or Expected()

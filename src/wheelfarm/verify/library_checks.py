@@ -17,7 +17,7 @@ from wheelfarm.facts.libraries import (
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.verify.report import Check
 from wheelfarm.verify.requirement_checks import requirements_of
-from wheelfarm.verify.subject import Subject, judged, matches
+from wheelfarm.verify.subject import Subject, counted, judged, matches
 
 _ORIGIN = re.compile(r"^\$(?:ORIGIN|\{ORIGIN\})(?:/|$)")
 #: A repair tool's mark in a grafted library's name: eight hexadecimal digits.
@@ -46,7 +46,7 @@ def check_libraries(subject: Subject) -> Check:
         "libraries",
         fails=fails,
         warnings=warnings,
-        fine=f"all {count} needed libraries are explained",
+        fine=f"{counted(count, 'needed library', 'needed libraries')}, all explained",
         evidence=listed,
     )
 
@@ -148,7 +148,9 @@ def check_grafted(subject: Subject) -> Check:
         "grafted",
         fails=fails,
         warnings=warnings,
-        fine=f"{len(grafted)} libraries were packed" if grafted else "nothing was packed",
+        fine=f"{counted(len(grafted), 'library', 'libraries')} packed"
+        if grafted
+        else "nothing packed",
         evidence=grafted,
     )
 
@@ -175,7 +177,10 @@ def check_search_paths(subject: Subject) -> Check:
             if finding:
                 (fails if wrong else warnings).append(f"{binary.path}: {finding}")
     return judged(
-        "search-paths", fails=fails, warnings=warnings, fine=f"{count} search paths, all relative"
+        "search-paths",
+        fails=fails,
+        warnings=warnings,
+        fine=f"{counted(count, 'search path')}, none of the build host",
     )
 
 

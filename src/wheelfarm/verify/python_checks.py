@@ -8,7 +8,7 @@ from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Subject, judged
+from wheelfarm.verify.subject import Subject, counted, judged
 
 #: The tag that CPython puts in a module's file name: ``.cpython-311-…``, ``.cp311-win_amd64``.
 _SUFFIX = re.compile(r"\.(?:cpython-|cp)(\d)(\d+)(t?)-?[\w-]*\.(?:so|pyd)$")
@@ -27,7 +27,9 @@ def check_python_abi(subject: Subject) -> Check | None:
         found = f"uses the stable ABI, from Python {linkage.python_floor}"
     else:
         found = "uses the stable ABI" if linkage.python == "stable" else "uses the full ABI"
-    return judged("python-abi", fails=fails, fine=f"{len(modules)} modules for {tag}: {found}")
+    return judged(
+        "python-abi", fails=fails, fine=f"{counted(len(modules), 'module')} for {tag}: {found}"
+    )
 
 
 def _tag(subject: Subject) -> PythonTag | None:

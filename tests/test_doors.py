@@ -112,6 +112,21 @@ def test_the_lock_of_a_dead_process_is_free(tmp_path: Path) -> None:
         pass
 
 
+WINDOWS = """
+import http.client, socket, ssl, subprocess, sys, tempfile, types, zipfile
+locking = types.ModuleType("msvcrt")
+sys.modules["msvcrt"], sys.modules["fcntl"] = locking, None
+sys.platform = "win32"
+import wheelfarm.files, wheelfarm.run, wheelfarm.http
+import wheelfarm.resolve.detect, wheelfarm.resolve.choose, wheelfarm.toolkit
+"""
+
+
+def test_the_user_side_needs_nothing_that_windows_lacks() -> None:
+    # A stand-in for the system that is not here: what only Linux has may not be imported.
+    subprocess.run([sys.executable, "-c", WINDOWS], check=True, timeout=60)
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

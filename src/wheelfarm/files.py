@@ -2,17 +2,18 @@
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import shutil
 import stat
+import sys
 import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from wheelfarm import locks
 from wheelfarm.errors import BadInputError, CouldNotLookError
 
 _CHUNK = 1 << 20
@@ -102,11 +103,11 @@ def locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on ``path`` (made when absent); a crash releases it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        locks.lock(stream.fileno())
         try:
             yield
         finally:
-            fcntl.flock(stream, fcntl.LOCK_UN)
+            locks.unlock(stream.fileno())
 
 
 @contextlib.contextmanager
@@ -114,15 +115,13 @@ def try_locked(path: Path) -> Iterator[bool]:
     """Yield whether the lock on ``path`` could be had at once; where it could, it is held."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not locks.try_lock(stream.fileno()):
             yield False
             return
         try:
             yield True
         finally:
-            fcntl.flock(stream, fcntl.LOCK_UN)
+            locks.unlock(stream.fileno())
 
 
 @contextlib.contextmanager
@@ -234,7 +233,10 @@ def _check_tar_member(member: tarfile.TarInfo) -> None:
 
 
 def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    if sys.platform == "win32" and path.is_dir():
+        return  # Windows opens no folder, and orders a rename by itself.
+    # Windows flushes through a handle that may write alone.
+    handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -243,7 +243,8 @@ def _wait(
 
 
 def _kill_group(process: "subprocess.Popen[str]") -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    if sys.platform != "win32":
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
     guard.kill_session(process.pid)
     process.kill()

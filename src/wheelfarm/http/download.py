@@ -4,7 +4,6 @@ What has come stands in a ``.part`` file beside the target, with the address and
 by; a later attempt, or a later run, asks for the rest (RFC 9110, Range and If-Range).
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from wheelfarm import locks
 from wheelfarm.http.errors import HashMismatchError, TooLargeError, redacted
 
 #: Told how many bytes have come and how many are expected (None where the server did not say).
@@ -41,9 +41,7 @@ class Part:
         target.parent.mkdir(parents=True, exist_ok=True)
         path = target.parent / f".{target.name}.part"
         stream = path.open("a+b")
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not locks.try_lock(stream.fileno()):
             stream.close()
             handle, name = tempfile.mkstemp(
                 prefix=f".{target.name}.", suffix=".part", dir=target.parent

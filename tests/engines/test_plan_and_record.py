@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.conftest import Farm
+from tests.loopback import serving, status
 from wheelfarm import guard
 from wheelfarm.engines.exchange import FolderExchange, ObjectExchange, open_exchange
 from wheelfarm.engines.farm_files import pack_farm, recipe_digest, unpack_farm
@@ -22,7 +23,7 @@ from wheelfarm.engines.plan_file import PlanFile, PlannedJob, read_plan
 from wheelfarm.engines.record import RunRecord, measured_costs
 from wheelfarm.engines.run_plan import done_before, exit_code
 from wheelfarm.engines.schedule import Schedule
-from wheelfarm.errors import BadInputError, FaultsError
+from wheelfarm.errors import BadInputError, CouldNotLookError, FaultsError
 from wheelfarm.files import UnsafeArchiveError
 from wheelfarm.recipes.load import load_farm
 
@@ -291,6 +292,28 @@ def test_an_address_of_no_kind_is_refused() -> None:
     pytest.importorskip("obstore")
     with pytest.raises(BadInputError, match="is no exchange"):
         open_exchange("nonsense://somewhere")
+
+
+def test_an_expired_token_is_told_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("obstore")
+    answer = b"<Error><Code>ExpiredToken</Code><Message>The token has expired.</Message></Error>"
+    (tmp_path / "pages").mkdir()
+    with serving(tmp_path / "pages") as server:
+        server.plan("/bucket/jobs/plans/a", *[status(403, answer)] * 9)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", server.url.rstrip("/"))
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "KEY")
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "verysecret")
+        monkeypatch.setenv("AWS_SESSION_TOKEN", "verysecrettoken")
+        monkeypatch.setenv("AWS_REGION", "us-east-1")
+        with pytest.raises(CouldNotLookError) as caught:
+            open_exchange("s3://bucket/jobs").get("plans/a", tmp_path / "found")
+    text = str(caught.value)
+    assert "renew the credentials" in text
+    assert "verysecret" not in text
+    assert "KEY" not in text
+    assert not (tmp_path / "found").exists()
 
 
 def test_memory_kills_are_counted(tmp_path: Path) -> None:

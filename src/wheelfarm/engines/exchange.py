@@ -8,6 +8,7 @@ file is there whole or not at all; one that must exist once only (a cell's shard
 import os
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
 
 from wheelfarm import files
 from wheelfarm.errors import BadInputError, CouldNotLookError
@@ -145,8 +146,9 @@ def open_exchange(location: str) -> Exchange:
         message = f"the exchange {location} needs obstore, which is not installed"
         raise CouldNotLookError(message, hint="pip install 'wheelfarm[objects]'") from error
     try:
-        # A storage of one's own, named by the usual variable, may speak plain HTTP.
-        plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
+        # Plain HTTP carries the credentials for all to read: on this machine alone.
+        endpoint = urlsplit(os.environ.get("AWS_ENDPOINT_URL", "")).hostname
+        plain = endpoint in {"127.0.0.1", "localhost", "::1"}
         store = stores.from_url(location, client_options={"allow_http": plain})
     except (BaseError, ValueError) as error:
         message = f"{location} is no exchange"

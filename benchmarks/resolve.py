@@ -3,7 +3,7 @@
 Both sides ask the same static server on loopback, as cold processes of one environment, in turns.
 comfy-env 0.4.46 comes from PyPI (with tomli and numpy, which its package imports); wheelfarm is
 installed from this checkout. The index has 44 packages over versions, CUDA and torch lines, Pythons
-and platforms, with a manifest of facts, simple pages and 16 modules' worth of architectures.
+and platforms, a manifest and simple pages; both sides are asked for torch 2.9 of CUDA 12.8.
 
 Usage: python benchmarks/resolve.py [REPETITIONS]
 """
@@ -11,8 +11,11 @@ Usage: python benchmarks/resolve.py [REPETITIONS]
 import functools
 import hashlib
 import http.server
+import itertools
 import json
 import os
+import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -32,11 +35,8 @@ VERSIONS = ("1.2.0", "1.10.0")
 LINES = ("cu124torch2.6", "cu126torch2.8", "cu128torch2.9", "cu128torch2.10", "cu130torch2.14")
 PYTHONS = ("cp310", "cp311", "cp312", "cp313", "cp314")
 EXTRA = ("cu126torch2.7", "cu129torch2.9")
-PLATFORMS = (
-    "manylinux_2_28_x86_64",
-    "manylinux_2_28_aarch64",
-    "win_amd64",
-)
+PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_28_aarch64", "win_amd64")
+BUILDS = ("", "-1", "-2", "-3")
 MODULES = [
     {"path": f"kernels/k{number}.so", "sass": ["7.5", "8.0", "8.6", "9.0"], "ptx": ["9.0"]}
     for number in range(2)
@@ -51,35 +51,29 @@ for name in sys.argv[1:]:
 
 def entries(package: str) -> list[dict[str, Any]]:
     """Return a package's part of the manifest."""
-    found = []
-    for version in VERSIONS:
-        for line in (*LINES, *EXTRA):
-            for python in PYTHONS:
-                for platform in PLATFORMS:
-                    for build in ("", "1", "2", "3"):
-                        tail = f"-{build}" if build else ""
-                        name = f"{package}-{version}+{line}{tail}-{python}-{python}-{platform}.whl"
-                        digest = hashlib.sha256(name.encode()).hexdigest()
-                        found.append(
-                            {
-                                "filename": name,
-                                "url": f"../../files/{quote(name)}",
-                                "sha256": digest,
-                                "size": 12_345_678,
-                                "requires_python": ">=3.10",
-                                "requires_dist": [
-                                    f"torch=={line.rpartition('torch')[2]}.*",
-                                    "numpy",
-                                ],
-                                "torch_axis": "linked",
-                                "cxx_abi": 1,
-                                "glibc": "2.28",
-                                "toolkit": f"{line[2:4]}.{line[4]}",
-                                "libraries": [f"libcudart.so.{line[2:4]}"],
-                                "modules": MODULES,
-                            }
-                        )
-    return found
+    grid = itertools.product(VERSIONS, (*LINES, *EXTRA), PYTHONS, PLATFORMS, BUILDS)
+    return [entry(package, cell) for cell in grid]
+
+
+def entry(package: str, cell: tuple[str, ...]) -> dict[str, Any]:
+    """Return one wheel's entry, with the facts that a farm proves."""
+    version, line, python, platform, build = cell
+    name = f"{package}-{version}+{line}{build}-{python}-{python}-{platform}.whl"
+    cuda, _, torch = line.partition("torch")
+    return {
+        "filename": name,
+        "url": f"../../files/{quote(name)}",
+        "sha256": hashlib.sha256(name.encode()).hexdigest(),
+        "size": 12_345_678,
+        "requires_python": ">=3.10",
+        "requires_dist": [f"torch=={torch}.*", "numpy"],
+        "torch_axis": "linked",
+        "cxx_abi": 1,
+        "glibc": "2.28",
+        "toolkit": f"{cuda[2:4]}.{cuda[4]}",
+        "libraries": [f"libcudart.so.{cuda[2:4]}"],
+        "modules": MODULES,
+    }
 
 
 def write_site(folder: Path) -> int:
@@ -120,7 +114,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     requests = 0
 
-    def log_message(self, *words: Any) -> None:
+    def log_message(self, *_: Any) -> None:
         """Count instead of logging."""
         Handler.requests += 1
 
@@ -135,14 +129,22 @@ def environment(folder: Path) -> Path:
     return python
 
 
-def timed(argv: list[str], env: dict[str, str]) -> tuple[float, str]:
-    """Run a cold process; return its wall time (seconds) and what it printed."""
+def timed(argv: list[str], env: dict[str, str]) -> tuple[float, float, str]:
+    """Run a cold process; return its wall and processor time (seconds) and what it printed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
     done = subprocess.run(argv, check=False, capture_output=True, text=True, env=env)
     seconds = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"{argv[:3]} failed:\n{done.stdout}{done.stderr}")
-    return seconds, done.stdout
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, used, done.stdout
+
+
+def versions(text: str) -> list[str]:
+    """Return the versions of the wheels that an answer names."""
+    return sorted(set(re.findall(r"package\d\d-([\d.]+)%2B", text)))
 
 
 def main() -> None:
@@ -166,28 +168,25 @@ def main() -> None:
         ]
         theirs = [str(python), "-c", PEER_CODE, *ASKED]
         timed(ours, env), timed(theirs, env)
-        mine, peer, asked = [], [], 0
+        mine: list[tuple[float, float]] = []
+        peer: list[tuple[float, float]] = []
+        asked, said, said_peer = 0, "", ""
         for _ in range(repetitions):
             before = Handler.requests
-            seconds, said = timed(ours, env)
+            wall, used, said = timed(ours, env)
             asked = Handler.requests - before
-            mine.append(seconds)
-            seconds, said_peer = timed(theirs, env)
-            peer.append(seconds)
-        bare, _ = min(timed([str(python), "-c", "pass"], env) for _ in range(5))
+            mine.append((wall, used))
+            wall, used, said_peer = timed(theirs, env)
+            peer.append((wall, used))
         print(f"{count} wheels, {len(ASKED)} packages, {asked} requests of ours")
-        print(f"bare interpreter: {bare:.3f} s")
-        for label, times in (("wheelfarm", mine), (PEER, peer)):
-            print(f"{label}: median {statistics.median(times):.3f} s, best {min(times):.3f} s")
-        print(f"ratio: {statistics.median(mine) / statistics.median(peer):.2f} (target 0.50)")
-        print(
-            "wheelfarm took",
-            sorted({line.split("%2B")[0][-6:] for line in said.split("\n") if "%2B" in line}),
-        )
-        print(
-            "comfy-env took",
-            sorted({line.split("%2B")[0][-6:] for line in said_peer.split("\n") if "%2B" in line}),
-        )
+        for kind, index in (("wall", 0), ("processor", 1)):
+            one = statistics.median(each[index] for each in mine)
+            other = statistics.median(each[index] for each in peer)
+            print(
+                f"{kind}: wheelfarm {one:.2f} s, {PEER} {other:.2f} s, ratio {one / other:.2f}"
+                " (target 0.50)"
+            )
+        print("wheelfarm took", versions(said), "and comfy-env took", versions(said_peer))
         server.shutdown()
 
 

@@ -6,6 +6,7 @@ stays fast. Results go to stdout, logs to stderr.
 """
 
 import argparse
+import gc
 import importlib
 import logging
 import os
@@ -44,6 +45,8 @@ def main(argv: Sequence[str]) -> int:
 def entry_point() -> None:
     """Run the command line of this process: the one place that catches WheelfarmError."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Imports make thousands of objects that stay: looking through them costs a tenth of a start.
+    gc.set_threshold(50_000)
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()

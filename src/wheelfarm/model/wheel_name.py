@@ -9,17 +9,19 @@ the local version says of CUDA and torch has no standard, so every farm's habit 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.accelerator import Accelerator
-from wheelfarm.model.cell import CellId
 from wheelfarm.model.platform import Platform
 from wheelfarm.model.project_name import normalized
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
+
+if TYPE_CHECKING:
+    from wheelfarm.model.cell import CellId
 
 _NAME = re.compile(
     r"(?P<distribution>[A-Za-z0-9][A-Za-z0-9_.]*)-(?P<version>[A-Za-z0-9_.+!]+)"
@@ -120,7 +122,7 @@ class WheelName:
         )
 
     @classmethod
-    def of_cell(cls, cell: CellId, platform_tag: str, *, build: str = "") -> "WheelName":
+    def of_cell(cls, cell: "CellId", platform_tag: str, *, build: str = "") -> "WheelName":
         """Return the name of a cell's wheel, with the platform tag that was proven for it."""
         return cls(
             distribution=cell.package,

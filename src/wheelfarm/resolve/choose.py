@@ -1,16 +1,19 @@
 """The choice: one wheel per package, all for one torch and accelerator, dependencies included."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from wheelfarm.model.decision import Decision
 from wheelfarm.resolve.candidate import Candidate, Target, Wanted
 from wheelfarm.resolve.markers import applies
 from wheelfarm.resolve.needs import Need, read_need
 from wheelfarm.resolve.pages import Page
-from wheelfarm.resolve.ranking import rank, remarks
-from wheelfarm.resolve.rules import failures
+from wheelfarm.resolve.ranking import coarse_rank, rank, remarks
+from wheelfarm.resolve.rules import failures, refused_by_name
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 #: After so many tries of candidates a search is given up; a farm's packages need a handful.
 _MAX_STEPS = 5_000
@@ -94,23 +97,43 @@ class _Search:
                 return found
         return None
 
-    def accepted(self, wanted: Wanted) -> list[Candidate]:
-        """Return the candidates that no rule refuses, the best first; a miss is noted."""
+    def accepted(self, wanted: Wanted) -> Iterator[Candidate]:
+        """Yield the candidates that no rule refuses, the best first; none at all is a miss."""
         page = self.pages(wanted.name)
         if page is None or page.missing:
             self.misses.setdefault(wanted.name, Miss(wanted=wanted, page=None))
-            return []
-        serve = [
-            candidate
-            for candidate in page.candidates
-            if next(failures(candidate, wanted, self.target), None) is None
-        ]
-        if not serve:
+            return
+        found = False
+        for group in self._groups(page, wanted):
+            serve = [
+                candidate
+                for candidate in group
+                if next(failures(candidate, wanted, self.target), None) is None
+            ]
+            found = found or bool(serve)
+            yield from sorted(serve, key=lambda each: rank(each, self.target), reverse=True)
+        if not found:
             self.misses.setdefault(
                 wanted.name,
                 Miss(wanted=wanted, page=page, decisions=decisions(page, wanted, self.target)),
             )
-        return sorted(serve, key=lambda each: rank(each, self.target), reverse=True)
+
+    def _groups(self, page: Page, wanted: Wanted) -> Iterable[Iterable[Candidate]]:
+        """Return what the names leave, in groups of one coarse rank, the best group first.
+
+        Entries of a group are read only if the groups before it do not serve.
+        """
+        possible = [
+            candidate
+            for candidate in page.candidates
+            if not refused_by_name(candidate, wanted, self.target)
+        ]
+        if self.target.preferred:
+            return [possible]
+        groups: dict[tuple[bool, Version], list[Candidate]] = {}
+        for candidate in possible:
+            groups.setdefault(coarse_rank(candidate, self.target), []).append(candidate)
+        return [groups[key] for key in sorted(groups, reverse=True)]
 
     def _with_requirements(
         self, wanted: Mapping[str, Wanted], candidate: Candidate, name: str
@@ -183,7 +206,7 @@ def choose(wanted: Iterable[Wanted], target: Target, pages: Pages) -> Answer:
     found = search.solve(asked, {})
     if found is None:
         for each in asked.values():
-            search.accepted(each)
+            next(search.accepted(each), None)
         return Answer(target=target, misses=_misses(search, asked))
     final, chosen = found
     choices = tuple(

@@ -29,6 +29,12 @@ def remarks(candidate: Candidate, target: Target) -> tuple[str, ...]:
     return tuple(said)
 
 
+def coarse_rank(candidate: Candidate, target: Target) -> tuple[bool, Version]:
+    """Return what ranks first: the exact line, then the version."""
+    exact = built_for(candidate) in {None, target.accelerator} or is_pure(candidate)
+    return exact, Version(candidate.version.public)
+
+
 def rank(candidate: Candidate, target: Target) -> tuple[object, ...]:
     """Return how good an accepted wheel is; the greatest wins, and no two files are equal.
 
@@ -36,11 +42,9 @@ def rank(candidate: Candidate, target: Target) -> tuple[object, ...]:
     facts, machine code over PTX, the latest build. What is left is decided by the name, so that
     the order of pages never matters.
     """
-    exact = built_for(candidate) in {None, target.accelerator} or is_pure(candidate)
     return (
         candidate.entry.sha256 in target.preferred,
-        exact,
-        Version(candidate.version.public),
+        *coarse_rank(candidate, target),
         candidate.entry.yanked is None,
         candidate.proven,
         not by_ptx(candidate, target),

@@ -190,12 +190,15 @@ def gpu_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failure 
 
 #: Every rule; those that need a name alone come first, since most wheels are out by them. Order
 #: decides only which reason is told first.
-RULES: tuple[Rule, ...] = (
+_BY_NAME: tuple[Rule, ...] = (
     asked_version,
     platform_serves,
     python_serves,
     torch_serves,
     accelerator_serves,
+)
+RULES: tuple[Rule, ...] = (
+    *_BY_NAME,
     python_allowed,
     not_yanked,
     torch_allowed,
@@ -204,6 +207,14 @@ RULES: tuple[Rule, ...] = (
     driver_serves,
     gpu_serves,
 )
+
+
+def refused_by_name(candidate: Candidate, wanted: Wanted, target: Target) -> bool:
+    """Return whether a rule refuses that mostly needs a name; a faulty entry is refused too."""
+    try:
+        return any(rule(candidate, wanted, target) is not None for rule in _BY_NAME)
+    except BadInputError:
+        return True
 
 
 def failures(candidate: Candidate, wanted: Wanted, target: Target) -> Iterator[Failure]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from wheelfarm.errors import BadInputError
 from wheelfarm.index.render import Rendered
 from wheelfarm.index.state import PackageState, SiteState, digest, load_package, package_bytes
 from wheelfarm.index.tree import SiteTree
-from wheelfarm.store.protocol import BlobMissingError, StoreReader, metadata_key
+from wheelfarm.store.protocol import StoreReader, metadata_key
 
 #: How a site hosts a directory store's files: by one symbolic link, or as files of its own.
 FilesMode = Literal["link", "copy"]
@@ -57,13 +58,18 @@ class Change:
             self.common_hashes[name] = self._before.pages[name]
 
     def place_files(self, store: StoreReader, mode: FilesMode) -> None:
-        """Host the files that pages will link to; raises BlobMissingError for one that is gone."""
+        """Host the files that pages will link to.
+
+        Raises BadInputError where a store elsewhere has no address for them.
+        """
         folder = store.folder()
         if not self.hosted and mode == "copy":
             return
         if folder is None:
             if self.hosted:
-                raise BlobMissingError(self.hosted[0], store.location)
+                message = f"the files of {store.location} are not on this machine"
+                hint = "say where they are served, with --files-url"
+                raise BadInputError(message, hint=hint)
             return
         if mode == "link":
             self.tree.link_folder("files", folder)

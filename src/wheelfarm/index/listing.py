@@ -71,10 +71,17 @@ def links_of_html(text: str, url: str) -> tuple[Link, ...]:
     parser = _Anchors()
     parser.feed(text)
     parser.close()
-    base = urljoin(url, parser.base) if parser.base else url
+    try:
+        base = urljoin(url, parser.base) if parser.base else url
+    except ValueError:
+        base = url
     links = []
     for attributes, shown in parser.anchors:
-        target = urlsplit(urljoin(base, attributes.get("href", "")))
+        try:
+            target = urlsplit(urljoin(base, attributes.get("href", "")))
+        except ValueError:
+            # Such as an IPv6 address that is none: it leads nowhere.
+            continue
         if target.scheme not in _SCHEMES:
             continue
         found = _SHA256.search(target.fragment)

@@ -86,7 +86,11 @@ class WheelEntry:
                 for module in self.modules
             ],
         }
-        return {key: value for key, value in document.items() if value not in (None, "")}
+        kept = {key: value for key, value in document.items() if value not in (None, "")}
+        if self.yanked is not None:
+            # A yank without a reason is a yank still (PEP 592).
+            kept["yanked"] = self.yanked
+        return kept
 
     @classmethod
     def read(cls, reader: Reader) -> "WheelEntry | None":

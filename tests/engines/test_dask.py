@@ -92,6 +92,28 @@ def test_a_worker_that_dies_in_mid_compile(
     assert len(wheels_of(small_farm.root / "wheelhouse")) == 1
 
 
+@pytest.mark.full
+@pytest.mark.compile
+@pytest.mark.torch
+def test_an_interrupt_ends_the_workers_compilers(
+    compilers: Environment, small_farm: Farm, tmp_path: Path
+) -> None:
+    marker = tmp_path / "compiling"
+    slow_once(small_farm, marker)
+    plan = small_farm.plan()
+    with cluster(tmp_path / "cluster", cache_root()) as dask:
+        worker = dask.worker("one")
+        with running(small_farm, "run", plan, *words(dask, tmp_path)) as client:
+            wait_for(marker.exists, client, 240)
+            session = os.getsid(int(marker.read_text()))
+            os.kill(client.pid, signal.SIGINT)
+            assert client.wait(timeout=60) == 130
+            until(lambda: not guard.session_members(session))
+        assert worker.poll() is None, "the worker itself lives on"
+        done = small_farm.json("run", plan, *words(dask, tmp_path))
+    assert done["outcomes"] == {"done": 1}
+
+
 def owner(dask: Cluster, session: int) -> "subprocess.Popen[bytes]":
     """Return the worker whose child leads a session."""
     stat = Path(f"/proc/{session}/stat").read_text()

@@ -21,7 +21,7 @@ from tests.engines.expressions import filled
 WORKFLOW_KEYS = {"name", "on", "permissions", "concurrency", "env", "jobs"}
 JOB_KEYS = {
     "name", "needs", "if", "runs-on", "container", "timeout-minutes", "permissions", "outputs",
-    "strategy", "env", "steps", "uses", "with",
+    "strategy", "env", "steps", "uses", "with", "defaults",
 }  # fmt: skip
 STEP_KEYS = {"id", "name", "if", "run", "uses", "with", "env"}
 STRATEGY_KEYS = {"fail-fast", "max-parallel", "matrix"}
@@ -131,6 +131,7 @@ class Runner:
         ran = Ran(str(filled(job.get("name", name), contexts, {})))
         self.ran.append(ran)
         self.runners.add(filled(job["runs-on"], contexts, {}))
+        assert job.get("defaults", {}) in ({}, {"run": {"shell": "bash"}})
         if "container" in job:
             self.containers.add(filled(job["container"]["image"], contexts, {}))
         workspace = self.folder / f"job{next(self._numbers)}"

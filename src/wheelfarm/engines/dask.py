@@ -95,6 +95,7 @@ class DaskEngine:
         self.remote = remote
         self._results: dict[str, JobResult] = {}
         self._peaks: dict[str, int] = {}
+        self._futures: dict[str, tuple[PlannedJob, Any]] = {}
 
     def run(self, jobs: Iterable[PlannedJob], recipes: str) -> dict[str, JobResult]:
         """Run jobs and return what became of each.
@@ -119,6 +120,8 @@ class DaskEngine:
             try:
                 self._run(client, workers, tuple(jobs), run)
             except KeyboardInterrupt:
+                # First what waits, or a worker whose compilers end takes the next job.
+                client.cancel([future for _, future in self._futures.values()], force=True)
                 client.run(dask_worker.stop, on_error="ignore")
                 raise
         return self._results
@@ -129,7 +132,7 @@ class DaskEngine:
         # The scheduler weighs memory; here only order and needs count.
         schedule = Schedule(jobs, lambda _job: 0)
         nonce = uuid.uuid4().hex[:8]
-        futures: dict[str, tuple[PlannedJob, Any]] = {}
+        futures = self._futures
         done = _distributed().as_completed(loop=client.loop)
         while schedule.waiting or futures:
             while len(futures) < _AHEAD * max(1, len(workers.fit)):

@@ -138,6 +138,13 @@ def test_a_plan_is_read_whole(small_farm: Farm) -> None:
         plan.only(("nonsense",))
 
 
+def test_the_status_of_what_was_never_run(small_farm: Farm) -> None:
+    plan = small_farm.plan()
+    assert "nothing was run" in small_farm.call("status", status=4).stderr
+    found = small_farm.json("status", plan)
+    assert (found["state"], found["jobs"], found["left"]) == ("not started", 1, 1)
+
+
 def test_a_plan_with_faults_tells_all(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     rows = [

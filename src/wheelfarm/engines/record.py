@@ -85,8 +85,10 @@ class RunRecord:
     def running(self) -> bool:
         """Return whether a process owns the record now."""
         try:
-            with (self.folder / "run.lock").open("a") as stream:
+            with (self.folder / "run.lock").open("r") as stream:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
         except OSError:
             return True
         return False

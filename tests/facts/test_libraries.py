@@ -1,5 +1,7 @@
 """Whose a library is, by name, for both systems and all CUDA majors."""
 
+from pathlib import Path
+
 import pytest
 
 from wheelfarm.facts.libraries import (
@@ -39,6 +41,8 @@ MAJORS = [
     ("nvJitLink_130_0.dll", {13}),
     ("cudnn64_9.dll", {11, 12, 13}),
     ("cuTENSOR.dll", {11, 12, 13}),
+    ("libnvtx3interop.so.1", {12, 13}),
+    ("libcufile_rdma.so.1", {11, 12, 13}),
     ("nvvm64_40_0.dll", {11, 12, 13}),
 ]
 
@@ -118,3 +122,13 @@ OTHERS = [
 @pytest.mark.parametrize(("name", "owner"), OTHERS)
 def test_the_rest_is_the_systems_or_unexplained(name: str, owner: str | None) -> None:
     assert owner_of(name) == owner
+
+
+@pytest.mark.compile
+def test_every_library_of_the_toolkits_wheels_is_known(toolkit_python: Path) -> None:
+    """A library of NVIDIA's wheels that the table lacks would be called unexplained."""
+    folders = toolkit_python.parents[1].glob("lib/python3*/site-packages/nvidia/*/lib")
+    names = {path.name for folder in folders for path in folder.glob("lib*.so.*")}
+    assert names
+    unknown = {name for name in names if nvidia_library(name) is None}
+    assert not {name for name in unknown if ".alt." not in name}

@@ -74,7 +74,9 @@ _TABLE: dict[str, tuple[str, bool, dict[str, frozenset[int]]]] = {
     "cusolverMg": ("cusolver", True, {"11": frozenset({11, 12}), "12": frozenset({13})}),
     "cusparse": ("cusparse", True, {"11": frozenset({11}), "12": frozenset({12, 13})}),
     "nvToolsExt": ("nvtx", True, {"1": frozenset({11, 12})}),
+    "nvtx3interop": ("nvtx", True, {"1": frozenset({12, 13})}),
     "cufile": ("cufile", True, {"0": _ALL}),
+    "cufile_rdma": ("cufile", True, {"1": _ALL}),
     "nvjpeg": ("nvjpeg", False, _OWN_MAJOR),
     "nvvm": ("nvvm", False, {"4": _ALL}),
     "cudnn": ("cudnn", True, {"8": frozenset({11, 12}), "9": _ALL}),
@@ -90,7 +92,9 @@ _TABLE: dict[str, tuple[str, bool, dict[str, frozenset[int]]]] = {
 #: Parts of cuDNN and NPP: many libraries, one project.
 _FAMILIES = (("cudnn_", "cudnn"), ("npp", ""))
 
-_ELF = re.compile(r"lib(?P<stem>[A-Za-z_-]+?)(?:-[0-9a-f]{8})?\.so(?:\.(?P<version>[\d.]+))?")
+_ELF = re.compile(
+    r"lib(?P<stem>[A-Za-z][A-Za-z0-9_-]*?)(?:-[0-9a-f]{8})?\.so(?:\.(?P<version>[\d.]+))?"
+)
 _PE = re.compile(r"(?P<stem>[A-Za-z_-]+?)(?:64)?_(?P<version>\d+)(?:_\d+)*\.dll", re.IGNORECASE)
 #: A few DLLs carry no version in their name.
 _PE_PLAIN = re.compile(

@@ -2,6 +2,8 @@
 
 import os
 import sys
+import sysconfig
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,19 @@ SHARED = REPOSITORY.parent / "shared"
 # How long an example takes says something of the machine that runs the tests, not of the code.
 settings.register_profile("wheelfarm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("wheelfarm")
+
+
+# uv, pip and their like are installed beside the interpreter, whose folder need not be on PATH.
+os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+_STARTED = time.monotonic()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin no further test of the full tier once WHEELFARM_TEST_MINUTES are over, and say so."""
+    minutes = os.environ.get("WHEELFARM_TEST_MINUTES")
+    over = minutes is not None and time.monotonic() - _STARTED > 60 * float(minutes)
+    if over and item.get_closest_marker("full") is not None:
+        pytest.skip(f"not begun: the {minutes} minutes of this run are over")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -152,6 +152,34 @@ def test_faulty_usage_is_exit_64(index: str, words: list[str]) -> None:
         main(["resolve", *[index if word == "INDEX" else word for word in words], *MACHINE])
 
 
+def test_the_projects_index_holds_for_words_too(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("pyproject.toml").write_text(
+        f'[tool.wheelfarm]\npackages = ["flash-attn"]\nindex = "{index}"\n', encoding="utf-8"
+    )
+    assert main(["resolve", "diso", "--json", *MACHINE]) == 0
+    wheels = json.loads(capsys.readouterr().out)["wheels"]
+    assert [wheel["name"] for wheel in wheels] == ["diso"]
+
+
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "pylock.toml", "pixi.toml", "pyproject.toml", "constraints.txt"]
+)
+def test_a_login_in_the_indexs_address_reaches_no_lock_and_no_terminal(
+    index: str, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    secret = index.replace("http://", "http://me:s3cret@")
+    words = ["--index", secret, "--output", name, "--explain", *MACHINE]
+    assert main(["resolve", "diso", *words]) == 0
+    captured = capsys.readouterr()
+    assert "s3cret" not in captured.out + captured.err
+    assert "s3cret" not in Path(name).read_text(encoding="utf-8")
+    assert main(["resolve", "absent", "--index", secret, *MACHINE]) == 1
+    captured = capsys.readouterr()
+    assert "s3cret" not in captured.out + captured.err
+
+
 def test_a_lock_that_is_none_of_ours_is_named() -> None:
     Path("requirements.txt").write_text("diso\n", encoding="utf-8")
     with pytest.raises(BadInputError, match="no lock of ours"):

@@ -7,6 +7,7 @@ ask the same question again on any machine.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from wheelfarm.http import redacted
 from wheelfarm.reading import Reader
@@ -99,8 +100,9 @@ def stated_facts(host: Host) -> dict[str, str]:
 
 
 def address(candidate: Candidate) -> str:
-    """Return a wheel's address as a lock holds it: ``+`` escaped, no fragment."""
-    return safe_address(candidate.entry.url)
+    """Return a wheel's address as a lock holds it: ``+`` escaped, no fragment, no login."""
+    parts = urlsplit(safe_address(candidate.entry.url))
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def hashed_address(candidate: Candidate) -> str:

@@ -141,6 +141,6 @@ class TwoTransports:
 def told(error: UnreachableError, second: ReleasesIndex) -> str:
     """Return the sentence that says which way the answer came."""
     return (
-        f"{error.what}; answered by the second transport, {second.address},"
+        f"{error.what}; answered by the second transport, {redacted(second.address)},"
         " where facts come from file names alone"
     )

@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError, NegativeVerdictError
-from wheelfarm.http import Client
+from wheelfarm.http import Client, redacted
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.decision import Decision
 from wheelfarm.resolve.candidate import Target, Wanted
@@ -236,7 +236,7 @@ class _Run:
         return Resolution(
             host=self.host,
             wanted=(*self.asked.packages,),
-            index=self.index.address,
+            index=redacted(self.index.address),
             answer=answer,
             torch=pin,
             refused=refused,

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wheelfarm.errors import UsageError
@@ -93,22 +93,20 @@ def make_client(*, offline: bool = False, cache: bool = True) -> Client:
 
 
 def asking_of(packages: Sequence[str], source: Path | None) -> Asking:
-    """Return what is asked for: the words, or a file; without both, ``./pyproject.toml``."""
+    """Return what is asked for: words, or a file, or the project's own ``pyproject.toml``.
+
+    The project's settings (its index, its releases) hold for words too.
+    """
     from wheelfarm.resolve.choose import parse_wanted
 
     here = Path("pyproject.toml")
-    if source is None and not packages and here.is_file() and "[tool.wheelfarm]" in read_text(here):
+    if source is None and here.is_file() and "[tool.wheelfarm]" in read_text(here):
         source = here
     asking = Asking(wanted=()) if source is None else _read(source)
-    wanted = (*asking.wanted, *map(parse_wanted, packages))
-    return Asking(
-        wanted=wanted,
-        indexes=asking.indexes,
-        releases=asking.releases,
-        choose_torch=asking.choose_torch,
-        prereleases=asking.prereleases,
-        carried=asking.carried,
-    )
+    words = tuple(map(parse_wanted, packages))
+    if source == here and words:
+        return replace(asking, wanted=words)
+    return replace(asking, wanted=(*asking.wanted, *words))
 
 
 def _read(source: Path) -> Asking:

@@ -5,10 +5,12 @@ where there is no ccache. Neither is used plainly: the seat brings every call to
 ``docs/sharding.md`` describes, and the settings here are the other half of it.
 """
 
+import hashlib
 import json
 import os
 import re
 import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,9 +55,14 @@ class CompilerCache:
         ``identity`` is the file of the compilers' hashes; it is part of every key.
         """
         if self.kind == "sccache":
+            # sccache looks at nvcc alone: another ptxas, cicc or host compiler would hit. So each
+            # set of compilers has a folder, and a server, of its own.
+            own = self.folder / files.sha256(identity)[:16]
+            name = hashlib.sha256(str(own).encode()).hexdigest()[:16]
             return {
-                "SCCACHE_DIR": str(self.folder),
-                "SCCACHE_SERVER_UDS": str(self.folder / "server.sock"),
+                "SCCACHE_DIR": str(own),
+                # The path of a socket may have a hundred characters at most.
+                "SCCACHE_SERVER_UDS": f"{tempfile.gettempdir()}/wheelfarm-{name}.sock",
                 "SCCACHE_IDLE_TIMEOUT": "60",
                 "SCCACHE_IGNORE_SERVER_IO_ERROR": "1",
                 "SCCACHE_CACHE_SIZE": "1T",

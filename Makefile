@@ -10,10 +10,12 @@ demo: $(STAMP)
 	$(BIN)/python bin/demo.py
 
 test: $(STAMP)
+	bin/test-packages
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # What the full tier adds to `make test`.
 test-full: $(STAMP)
+	bin/test-packages
 	$(BIN)/python -m pytest -m full -n 2 --dist loadgroup
 
 lint: $(STAMP)

@@ -2,11 +2,15 @@
 
 import json
 import os
+import select
+import socket
+import socketserver
 import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -356,6 +360,57 @@ def test_a_custom_authority_is_trusted_and_a_stranger_is_not(
         with pytest.raises(UnreachableError, match="from https to plain http"):
             client.get(url)
         client.close()
+
+
+class Tunnel(socketserver.StreamRequestHandler):
+    """A proxy that knows CONNECT alone, and leads every tunnel to one port of loopback."""
+
+    port = 0
+    asked: ClassVar[list[str]] = []
+
+    def handle(self) -> None:
+        head = []
+        while (line := self.rfile.readline()) not in {b"\r\n", b""}:
+            head.append(line.decode().strip())
+        Tunnel.asked += head
+        with socket.create_connection(("127.0.0.1", Tunnel.port)) as far:
+            self.wfile.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            ends = {self.connection: far, far: self.connection}
+            while True:
+                for ready in select.select(list(ends), [], [], 10)[0]:
+                    data = ready.recv(65536)
+                    if not data:
+                        return
+                    ends[ready].sendall(data)
+
+
+def test_tls_goes_through_a_proxys_tunnel_and_is_checked_at_its_end(
+    folder: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.parent / "key.pem")
+    with (
+        serving(folder, context) as server,
+        socketserver.ThreadingTCPServer(("127.0.0.1", 0), Tunnel) as proxy,
+    ):
+        proxy.daemon_threads = True
+        Tunnel.port = int(server.url.rstrip("/").rpartition(":")[2])
+        thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setenv("https_proxy", f"http://me:word@127.0.0.1:{proxy.server_address[1]}")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        client = Client(timeout=20)
+        try:
+            assert client.get("https://localhost:4443/page").body == PAGE
+            with pytest.raises(UnreachableError, match="not trusted"):
+                client.get("https://other.invalid:4443/page")
+        finally:
+            client.close()
+            proxy.shutdown()
+            thread.join()
+    assert Tunnel.asked[0].startswith("CONNECT localhost:4443 ")
+    assert "Proxy-Authorization: Basic bWU6d29yZA==" in Tunnel.asked
+    assert not any(line.startswith("Authorization") for line in Tunnel.asked)
 
 
 def test_json_is_read(server: Loopback, folder: Path, client: Client) -> None:

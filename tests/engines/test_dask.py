@@ -63,6 +63,7 @@ def test_workers_that_cannot_build(small_farm: Farm, tmp_path: Path) -> None:
     assert "it has wheelfarm 0.0.1" in done.stderr
 
 
+@pytest.mark.full
 @pytest.mark.compile
 @pytest.mark.torch
 def test_a_worker_that_dies_in_mid_compile(

@@ -7,7 +7,6 @@ by; a later attempt, or a later run, asks for the rest (RFC 9110, Range and If-R
 import hashlib
 import json
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -139,22 +138,6 @@ class Part:
             if not self.done or not self.validator:
                 self.path.unlink(missing_ok=True)
                 self.note.unlink(missing_ok=True)
-
-
-def _locked(stream: IO[bytes]) -> bool:
-    """Take the part for this process alone; False where another one has it.
-
-    Windows has no flock, and refuses to replace a file that another process has open.
-    """
-    if sys.platform == "win32":
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True
 
 
 def _validator(headers: dict[str, str]) -> str:

@@ -258,4 +258,11 @@ def _require_cache(cache: CompilerCache | NoCache) -> CompilerCache:
     if isinstance(cache, NoCache):
         message = "a build in shards needs a compiler cache, and this machine has none"
         raise CouldNotLookError(message, cause=cache.reason, hint="apt-get install ccache")
+    if cache.kind != "ccache":
+        message = f"a build in shards needs ccache, and this machine has {cache.name}"
+        raise CouldNotLookError(
+            message,
+            cause="sccache's results are tied to the folder of the build that made them",
+            hint="apt-get install ccache, or build this package in one job",
+        )
     return cache

@@ -13,7 +13,7 @@ import zstandard
 from packaging.version import Version
 
 from wheelfarm import files
-from wheelfarm.build.cache import CompilerCache, find_cache
+from wheelfarm.build.cache import CompilerCache, NoCache, find_cache
 from wheelfarm.build.costs import Costs
 from wheelfarm.build.environment import open_environment
 from wheelfarm.build.handoff import CorruptShardError, pack_cache, read_product, record_of, unite
@@ -30,6 +30,7 @@ from wheelfarm.build.sharded import (
     write_report,
 )
 from wheelfarm.build.source import FolderSource
+from wheelfarm.errors import CouldNotLookError
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.cell import Cell, CellId
 from wheelfarm.toolkit.find import find_toolkit
@@ -145,6 +146,21 @@ def test_a_missing_shard_stops_the_link_before_it_compiles_or_is_healed(
     assert set(healed.report.healed) == second
     assert healed.healed == (2,)
     assert healed.report.rate == 1.0
+
+
+def test_shards_without_ccache_are_refused(
+    prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sccache = CompilerCache(
+        kind="sccache", program=Path("sccache"), version="0.16.0", folder=tmp_path
+    )
+    monkeypatch.setattr("wheelfarm.build.sharded.job_cache", lambda *_a, **_k: sccache)
+    with pytest.raises(CouldNotLookError, match=r"needs ccache, and this machine has sccache"):
+        run_census(prepared, tmp_path / "root", log=tmp_path / "log")
+    nothing = NoCache(reason="there is none")
+    monkeypatch.setattr("wheelfarm.build.sharded.job_cache", lambda *_a, **_k: nothing)
+    with pytest.raises(CouldNotLookError, match="needs a compiler cache"):
+        run_census(prepared, tmp_path / "root", log=tmp_path / "log")
 
 
 def results(folder: Path) -> CompilerCache:

@@ -12,7 +12,8 @@ from wheelfarm.index.change import Change, FilesMode
 from wheelfarm.index.channels import Lines, Placement
 from wheelfarm.index.common import ALL, Summaries, common_pages, whole_manifest
 from wheelfarm.index.history import Generation, History, PastStore
-from wheelfarm.index.render import Rendered, SiteConfig, labels_of, render
+from wheelfarm.index.parallel import render_all
+from wheelfarm.index.render import Rendered, SiteConfig, labels_of
 from wheelfarm.index.rows import Row, rows_of
 from wheelfarm.index.shipped import Shipped
 from wheelfarm.index.state import SiteState
@@ -60,7 +61,7 @@ def build_site(
         inputs = _inputs(config, lines, shipped)
         packages = build.stale(everything=full or inputs != before.inputs)
         placement = Placement(lines, shipped)
-        rendered = {name: render(name, build.rows(name), placement, config) for name in packages}
+        rendered = render_all({name: build.rows(name) for name in packages}, placement, config)
         change = Change(tree, before)
         summaries = build.describe(change, rendered)
         pages = common_pages(summaries, placement, config, grid or {"cells": {}})

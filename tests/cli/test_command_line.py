@@ -1,16 +1,21 @@
 """The command line as a whole: verbs, exit codes, streams, and what the user side imports."""
 
+import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 from wheelfarm import errors
-from wheelfarm.cli import main, whole_parser
-from wheelfarm.cli.output import clean
+from wheelfarm.cli import EXTRA_MODULES, main, whole_parser
+from wheelfarm.cli.output import clean, print_json, print_json_rows, print_table
 from wheelfarm.cli.verbs import VERBS, module_of
+from wheelfarm.reading import parse_toml
 
 USER_VERBS = ("host", "resolve", "bundle", "doctor", "toolkit")
 
@@ -117,3 +122,81 @@ def test_the_user_side_starts_light(verb: str) -> None:
 
 def test_foreign_text_cannot_steer_a_terminal() -> None:
     assert clean("a\x1b[2Jb\rc\u202ed") == "a�[2Jb�c�d"
+
+
+def test_foreign_text_in_an_error_cannot_steer_a_terminal(tmp_path: Path) -> None:
+    done = wheelfarm("verify", str(tmp_path / "a\x1b[2J\x9b31m.whl"))
+    assert done.returncode == 4
+    assert not {"\x1b", "\x9b"} & set(done.stderr)
+
+
+def test_a_table_has_one_line_for_each_row(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("what", "why"), [("a", "first\n  second\n"), ("b", "c")])
+    assert capsys.readouterr().out == "what  why\na     first; second\nb     c\n"
+
+
+def test_a_name_that_is_no_text_is_printed_escaped(tmp_path: Path) -> None:
+    tree = tmp_path / os.fsdecode(b"\xff\xe9")
+    tree.mkdir()
+    text = "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+    text += "setup(ext_modules=[CUDAExtension('a', ['a.cu'])])\n"
+    (tree / "setup.py").write_text(text)
+    command = [sys.executable, "-m", "wheelfarm", "survey", str(tree), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["torch_axis"] == "linked"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_json_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+    stream = io.BytesIO()
+    out = io.TextIOWrapper(stream, encoding=encoding, errors="backslashreplace")
+    monkeypatch.setattr(sys, "stdout", out)
+    document: dict[str, Any] = {"name": "ö → \udcff", "rows": [{"name": "ö → \udcff"}]}
+    print_json("wheelfarm.test/1", document)
+    print_json_rows("wheelfarm.test/1", {"name": document["name"]}, {"rows": document["rows"]})
+    out.flush()
+    text, read = stream.getvalue().decode(encoding), json.JSONDecoder()
+    first, end = read.raw_decode(text)
+    second, _ = read.raw_decode(text[end:].lstrip())
+    assert first == second == {"schema": "wheelfarm.test/1", **document}
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "words"),
+    [
+        ("ModuleNotFoundError('no', name='yaml')", 2, "pip install 'wheelfarm[farm]'"),
+        ("ModuleNotFoundError('no', name='obstore.store')", 2, "'wheelfarm[objects]'"),
+        ("ModuleNotFoundError('no', name='wheelfarm.gone')", 70, "a fault of wheelfarm"),
+        ("KeyError('x')", 70, "a fault of wheelfarm"),
+        ("PermissionError(13, 'Permission denied', '/the/place')", 2, "/the/place: Permission"),
+        ("BrokenPipeError()", 0, ""),
+    ],
+)
+def test_a_crash_never_ends_with_the_status_of_a_verdict(
+    raised: str, status: int, words: str
+) -> None:
+    code = f"""
+import sys, wheelfarm.cli as cli
+def fail(argv): raise {raised}
+cli.main = fail
+cli.entry_point()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert ("Traceback" in done.stderr) == (status == 70)
+
+
+def test_the_extras_modules_are_those_of_the_project() -> None:
+    # Modules that only an extra brings: the sentence that names the extra must be true of them.
+    project = Path(__file__).parents[2] / "pyproject.toml"
+    extras = parse_toml(project.read_text(encoding="utf-8"), "it")["project"][
+        "optional-dependencies"
+    ]
+    distributions = {"yaml": "pyyaml", "dask": "distributed"}
+    for module, extra in EXTRA_MODULES.items():
+        wanted = distributions.get(module, module)
+        assert any(Requirement(text).name == wanted for text in extras[extra]), module

@@ -128,3 +128,16 @@ def test_an_empty_page_is_no_index(upstream: Path, tmp_path: Path) -> None:
         read_source(f"{server.url}list.html", Client(attempts=1))
     with pytest.raises(BadInputError, match="does not exist"):
         read_source(str(tmp_path / "none.html"), Client(attempts=1))
+
+
+def test_a_hostile_page_never_leads_to_files_of_this_machine(tmp_path: Path) -> None:
+    wheel = "demo-1.0-py3-none-any.whl"
+    secret, good = f"file://{tmp_path}/{wheel}", f"https://example.org/{wheel}"
+    html = f'<a href="{secret}">{wheel}</a><a href="{good}">{wheel}</a>'
+    page = {"files": [{"filename": wheel, "url": url, "hashes": {}} for url in (secret, good)]}
+    assets = [{"name": wheel, "browser_download_url": url} for url in (secret, good)]
+    for number, text in enumerate((html, json.dumps(page), json.dumps([{"assets": assets}]))):
+        path = tmp_path / f"page{number}"
+        path.write_text(text)
+        links = read_source(str(path), Client(attempts=1))
+        assert [link.url for link in links] == [good]

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ import pytest
 
 from tests.index.conftest import TAGS, Farm
 from tests.index.conftest import Client as Installer
+from wheelfarm.cli import main
+from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.http import Client
 from wheelfarm.index.check import Checker
 from wheelfarm.index.server import HTML_TYPE, JSON_TYPE, SiteServer, preferred
@@ -178,3 +181,23 @@ def test_a_host_that_drops_large_files(site: Farm, url: str) -> None:
     for wheel in (site.site / "files").rglob("*.whl"):
         wheel.unlink()
     assert {kind for kind, _ in found(url, download=False)} == {"unreachable"}
+
+
+def test_a_site_that_does_not_answer_is_no_verdict(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(CouldNotLookError):
+        Checker(f"http://127.0.0.1:{port}/", Client(attempts=1)).run()
+    for words in ([str(tmp_path)], ["nowhere"], [tmp_path.as_uri()]):
+        with pytest.raises(BadInputError, match="is no address of a live site"):
+            main(["index", "check", *words])
+
+
+def test_a_store_that_is_absent_or_none_makes_no_site(tmp_path: Path) -> None:
+    out = tmp_path / "site"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine")
+    for name in ("absent", "other"):
+        with pytest.raises(CouldNotLookError, match=f"{name}"):
+            main(["index", "build", "--store", str(tmp_path / name), "--out", str(out)])
+    assert not out.exists()

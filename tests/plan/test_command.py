@@ -169,3 +169,13 @@ def test_the_grid_explains_every_candidate(farm: Path, capsys: pytest.CaptureFix
     (demo, _) = document["packages"]
     assert len(demo["decisions"]) == sum(demo["totals"].values())
     assert demo["cells"][0]["id"] == CELL.replace("cp311", "cp310")
+
+
+def test_a_folder_that_is_no_store_is_not_an_empty_store(farm: Path, tmp_path: Path) -> None:
+    # The farm's own folder in place of its store: nothing would exist, all would be built.
+    with pytest.raises(CouldNotLookError, match="is no store: it has no folder 'catalogue'"):
+        main(["plan", "--farm", str(farm), "--store", str(farm)])
+    # What a first publish leaves when it is cut short is a store, in which nothing is published.
+    cut = tmp_path / "cut"
+    (cut / "files" / "demo").mkdir(parents=True)
+    assert main(["plan", "--farm", str(farm), "--store", str(cut)]) == 0

@@ -242,6 +242,15 @@ def test_init_guesses_nothing(tmp_path: Path, index: Loopback) -> None:
     assert main(["lint", "--farm", str(farm)]) == 4
 
 
+@pytest.mark.parametrize("name", ["../one", "one?x=1", "o ne", "-one", "", "one/", "öne"])
+def test_init_asks_for_no_name_that_is_none(tmp_path: Path, index: Loopback, name: str) -> None:
+    farm = tmp_path / "farm"
+    with pytest.raises(BadInputError, match="is no project's name"):
+        main(["init", "--farm", str(farm), "--", name])
+    assert not farm.exists()
+    assert not index.requests
+
+
 def test_damaged_locks_say_where(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="is no valid JSON"):
         read_lock("{", "farm.lock")

@@ -8,16 +8,39 @@ stays fast. Results go to stdout, logs to stderr.
 import argparse
 import gc
 import importlib
+import io
 import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from types import ModuleType
 
 from wheelfarm import __version__
+from wheelfarm.cli.output import clean_lines
 from wheelfarm.cli.verbs import VERBS, module_of
-from wheelfarm.errors import InterruptedByUserError, UsageError, WheelfarmError
+from wheelfarm.errors import (
+    CouldNotLookError,
+    InterruptedByUserError,
+    UsageError,
+    WheelfarmError,
+)
+
+#: The exit status of a fault of wheelfarm itself (EX_SOFTWARE of sysexits.h).
+INTERNAL_FAULT = 70
+
+#: Modules that only an extra brings, with the extra: ``pip install wheelfarm`` has the user side.
+EXTRA_MODULES = {
+    "auditwheel": "farm",
+    "jinja2": "farm",
+    "rich": "farm",
+    "yaml": "farm",
+    "zstandard": "farm",
+    "obstore": "objects",
+    "dask": "dask",
+    "distributed": "dask",
+}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -26,6 +49,13 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> "None":  # type: ignore[override]
         self.print_usage(sys.stderr)
         self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
+
+
+class _CleanFormatter(logging.Formatter):
+    """A formatter whose lines cannot steer a terminal, whatever a name in them holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return clean_lines(super().format(record))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -47,12 +77,12 @@ def entry_point() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Imports make thousands of objects that stay: looking through them costs a tenth of a start.
     gc.set_threshold(50_000)
+    _write_any_text()
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
     except WheelfarmError as error:
-        print(f"wheelfarm: {error}", file=sys.stderr)
-        status = error.exit_code
+        status = _refused(error)
     except KeyboardInterrupt:
         print("wheelfarm: interrupted; finished steps are kept", file=sys.stderr)
         status = InterruptedByUserError.exit_code
@@ -60,7 +90,46 @@ def entry_point() -> None:
         # The reader of our output went away (`| head`): no error of ours, and nothing to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 0
+    except ModuleNotFoundError as error:
+        extra = EXTRA_MODULES.get((error.name or "").partition(".")[0])
+        if extra is None:
+            status = _own_fault()
+        else:
+            message = f"this verb needs {error.name}, which is not installed"
+            hint = f"pip install 'wheelfarm[{extra}]'"
+            status = _refused(CouldNotLookError(message, hint=hint))
+    except OSError as error:
+        # A folder that cannot be written, a file where a folder should be: the machine said no.
+        logging.getLogger(__name__).debug("the operating system refused", exc_info=True)
+        status = _refused(CouldNotLookError(_system_sentence(error)))
+    except Exception:  # noqa: BLE001 - the edge: a crash must not end with the status of a verdict
+        status = _own_fault()
     sys.exit(status)
+
+
+def _refused(error: WheelfarmError) -> int:
+    """Print an error; what foreign data put into it cannot steer the terminal."""
+    print(f"wheelfarm: {clean_lines(str(error))}", file=sys.stderr)
+    return error.exit_code
+
+
+def _system_sentence(error: OSError) -> str:
+    names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    return ": ".join([*names, error.strerror or str(error)])
+
+
+def _own_fault() -> int:
+    """Print the traceback of a fault of ours; Python's own status, 1, would read as a verdict."""
+    traceback.print_exc()
+    print("wheelfarm: this is a fault of wheelfarm, not of its input", file=sys.stderr)
+    return INTERNAL_FAULT
+
+
+def _write_any_text() -> None:
+    """Let both streams take every name: what they cannot encode is written escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _verb_module(verb: str) -> ModuleType:
@@ -107,6 +176,8 @@ def _configure_logging(verbosity: int) -> None:
     level = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}.get(
         max(-1, verbosity), logging.DEBUG
     )
-    logging.basicConfig(level=level, format="%(levelname)s: %(message)s", stream=sys.stderr)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_CleanFormatter("%(levelname)s: %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
     for noisy in ("urllib3", "auditwheel"):
         logging.getLogger(noisy).setLevel(max(level, logging.WARNING))

@@ -2,10 +2,13 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wheelfarm.cli.output import print_json, print_table
 from wheelfarm.cli.store_option import add_store_option, store_of, upstream_of
+
+if TYPE_CHECKING:
+    from wheelfarm.store.protocol import Store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
     check = actions.add_parser("check", help="follow every link of a live site")
-    check.add_argument("url", metavar="URL")
+    check.add_argument("url", metavar="URL", help="the site's address")
     check.add_argument(
         "--no-download", action="store_true", help="ask for each wheel's size, not its bytes"
     )
@@ -65,7 +68,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from wheelfarm.http import Client
     from wheelfarm.index.check import Checker
 
-    checked = Checker(arguments.url, Client(), download=not arguments.no_download).run()
+    checked = Checker(_address(arguments.url), Client(), download=not arguments.no_download).run()
     rows = [(each.kind, each.url, each.message) for each in checked.findings]
     if arguments.json:
         findings = [dict(zip(("kind", "url", "message"), row, strict=True)) for row in rows]
@@ -78,6 +81,16 @@ def _check(arguments: argparse.Namespace) -> int:
             print_table(("kind", "where", "finding"), rows)
         print(f"{checked.pages} pages, {checked.files} files, {len(rows)} faults")
     return 1 if rows else 0
+
+
+def _address(text: str) -> str:
+    """Return a live site's address; BadInputError for anything else."""
+    from wheelfarm.errors import BadInputError
+
+    if not text.startswith(("http://", "https://")):
+        message = f"{text!r} is no address of a live site"
+        raise BadInputError(message, hint="give https://...; `wheelfarm serve DIR` serves a folder")
+    return text
 
 
 def _import(arguments: argparse.Namespace) -> int:
@@ -111,6 +124,16 @@ def _grid(path: Path | None) -> dict[str, Any] | None:
     return None if path is None else read_grid(read_json(path), str(path))
 
 
+def _refuse_absent(store: "Store") -> None:
+    """Raise StoreError for a folder that was never made: its site would list nothing."""
+    from wheelfarm.store.directory import DirectoryStore
+    from wheelfarm.store.protocol import StoreError
+
+    if isinstance(store, DirectoryStore) and not store.root.is_dir():
+        message = f"there is no store {store.location}"
+        raise StoreError(message, hint="publish a wheel first, or name the store with --store")
+
+
 def _build(arguments: argparse.Namespace) -> int:
     from wheelfarm.http import Client
     from wheelfarm.index.build import build_site
@@ -120,6 +143,7 @@ def _build(arguments: argparse.Namespace) -> int:
     from wheelfarm.index.tree import SiteTree
 
     store = store_of(arguments)
+    _refuse_absent(store)
     tree = SiteTree(arguments.out)
     guards = [Guard(LocalSite(tree), arguments.allow_removal)]
     if arguments.live:

@@ -70,15 +70,20 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _find(text: str, client: "Client", index: str) -> "tuple[str, Sdist]":
-    from packaging.utils import canonicalize_name
+    from packaging.utils import InvalidName, canonicalize_name
 
+    from wheelfarm.errors import BadInputError
     from wheelfarm.recipes.pypi import find_sdist, newest_sdist
     from wheelfarm.recipes.source import pypi_pin
 
     if "==" in text:
         pin = pypi_pin(text)
         return pin.project, find_sdist(pin.project, pin.version, client=client, index=index)
-    name = canonicalize_name(text)
+    try:
+        name = canonicalize_name(text, validate=True)
+    except InvalidName as error:
+        message = f"{text!r} is no project's name"
+        raise BadInputError(message, hint="give NAME or NAME==VERSION as on PyPI") from error
     return name, newest_sdist(name, client=client, index=index)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 def print_json(schema: str, document: Mapping[str, Any]) -> None:
     """Print one document, with its schema (``wheelfarm.plan/1``) first."""
-    json.dump({"schema": schema, **document}, sys.stdout, indent=2, ensure_ascii=False)
+    text = {"schema": schema, **document}
+    json.dump(text, sys.stdout, indent=2, ensure_ascii=_needs_ascii())
     sys.stdout.write("\n")
 
 
@@ -19,7 +20,7 @@ def print_json_rows(
     rows: Mapping[str, Iterable[Mapping[str, Any]]],
 ) -> None:
     """Print one document whose long lists (``rows``) stand one entry a line, written fast."""
-    encode = json.JSONEncoder(ensure_ascii=False, separators=(", ", ": ")).encode
+    encode = json.JSONEncoder(ensure_ascii=_needs_ascii(), separators=(", ", ": ")).encode
     head = encode({"schema": schema, **document})[:-1]
     parts = []
     for key, items in rows.items():
@@ -28,18 +29,32 @@ def print_json_rows(
     sys.stdout.write(",\n".join([head, *parts]) + "}\n")
 
 
+def _needs_ascii() -> bool:
+    """Return whether JSON must escape letters: stdout's encoding is one that lacks some."""
+    return "utf" not in (sys.stdout.encoding or "utf-8").lower()
+
+
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print columns under a header, each as wide as its widest entry."""
-    lines = [tuple(header), *(tuple(map(clean, row)) for row in rows)]
+    lines = [tuple(header), *(tuple(map(_one_line, row)) for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     for line in lines:
         cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))
         print("  ".join(cells).rstrip())
 
 
+def _one_line(text: str) -> str:
+    return clean("; ".join(line.strip() for line in text.split("\n") if line.strip()))
+
+
 def clean(text: str) -> str:
     """Return foreign text without control characters, which could rewrite a terminal's lines."""
     return "".join(char if char.isprintable() else "�" for char in text)
+
+
+def clean_lines(text: str) -> str:
+    """Return foreign text of several lines without control characters; its layout stays."""
+    return "".join(char if char in "\n\t" else clean(char) for char in text)
 
 
 def wants_colour() -> bool:

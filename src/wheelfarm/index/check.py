@@ -1,5 +1,6 @@
 """Follow every link of a live site and say what does not hold: nothing is assumed, all is read."""
 
+import contextlib
 import hashlib
 import tempfile
 from collections.abc import Callable, Iterable
@@ -12,7 +13,7 @@ from typing import Any, TypeVar
 from packaging.utils import canonicalize_name
 
 from wheelfarm.errors import WheelfarmError
-from wheelfarm.http import Client, Response
+from wheelfarm.http import Client, NotFoundError, Response
 from wheelfarm.index.listing import Link, links_of_html, links_of_json, projects_of_html
 from wheelfarm.index.model import Manifest, WheelEntry, read_part
 from wheelfarm.model.wheel_name import WheelName
@@ -51,7 +52,10 @@ class Checker:
         self.checked = Checked()
 
     def run(self) -> Checked:
-        """Return what was found; raises nothing for a faulty site, only for a broken machine."""
+        """Return what was found; CouldNotLookError where the site does not answer at all."""
+        # No answer is no verdict: only a page that a living server lacks is a fault of the site.
+        with contextlib.suppress(NotFoundError):
+            self.client.get(self.url + "manifest/index.json")
         manifest = self._manifest()
         entries = self._entries(manifest) if manifest is not None else {}
         listed = self._lists("simple/")
@@ -75,6 +79,8 @@ class Checker:
 
     def _manifest(self) -> Manifest | None:
         data = self._json("manifest/index.json")
+        if not data:
+            return None
         return self._parsed("manifest/index.json", lambda: Manifest.read(data, "manifest"))
 
     def _entries(self, manifest: Manifest) -> dict[str, dict[str, WheelEntry]]:

@@ -101,7 +101,10 @@ def links_of_html(text: str, url: str) -> tuple[Link, ...]:
 
 
 def links_of_json(data: Mapping[str, Any], url: str) -> tuple[Link, ...]:
-    """Return the files of a PEP 691 page; FaultsError where it is none."""
+    """Return the files of a PEP 691 page; those of no web address are left out.
+
+    Raises FaultsError where it is no such page.
+    """
     reader = Reader(data, url)
     links = []
     for table in reader.tables("files"):
@@ -120,7 +123,7 @@ def links_of_json(data: Mapping[str, Any], url: str) -> tuple[Link, ...]:
             )
         )
     reader.finish()
-    return tuple(links)
+    return _of_the_web(links)
 
 
 def projects_of_html(text: str, url: str) -> tuple[str, ...]:
@@ -136,7 +139,10 @@ def projects_of_html(text: str, url: str) -> tuple[str, ...]:
 
 
 def links_of_releases(releases: object, context: str) -> tuple[Link, ...]:
-    """Return the wheels of a GitHub release list (the answer of ``/repos/…/releases``)."""
+    """Return the wheels of a GitHub release list (the answer of ``/repos/…/releases``).
+
+    Those of no web address are left out; raises FaultsError where it is no such list.
+    """
     reader = Reader({"releases": releases}, context)
     links = []
     for release in reader.tables("releases"):
@@ -151,7 +157,11 @@ def links_of_releases(releases: object, context: str) -> tuple[Link, ...]:
                 )
             )
     reader.finish()
-    return tuple(links)
+    return _of_the_web(links)
+
+
+def _of_the_web(links: list[Link]) -> tuple[Link, ...]:
+    return tuple(link for link in links if urlsplit(link.url).scheme in _SCHEMES)
 
 
 def looks_like_json(data: bytes) -> Any:

@@ -18,6 +18,9 @@ from wheelfarm.store.protocol import (
     StoreError,
 )
 
+#: What a store's folder holds; a first publish that was cut short leaves it without a catalogue.
+_AREAS = frozenset({"catalogue", "files", "locks", "reports"})
+
 
 class DirectoryStore:
     """A store under ``root``, made on the first write.
@@ -35,9 +38,18 @@ class DirectoryStore:
         return str(self.root)
 
     def heads(self) -> Mapping[str, str]:
-        """Return each package with the hash of its catalogue."""
+        """Return each package with the hash of its catalogue.
+
+        Raises StoreError for a folder that holds something else: a misspelt store is not an empty
+        one, from which everything would be built, and nothing listed.
+        """
         folder = self.root / "catalogue"
         if not folder.is_dir():
+            found = self.root.iterdir() if self.root.is_dir() else ()
+            if foreign := {path.name for path in found} - _AREAS:
+                message = f"{self.root} is no store: it has no folder 'catalogue'"
+                cause = f"it holds other things, such as {min(foreign)!r}"
+                raise StoreError(message, cause=cause, hint="name the store's own folder")
             return {}
         return {
             path.stem: hashlib.sha256(path.read_bytes()).hexdigest()

@@ -91,17 +91,24 @@ def test_a_commit_is_fetched_by_its_hash(tmp_path: Path) -> None:
     assert (tree / "setup.py").read_text(encoding="utf-8") == "first\n"
 
 
-def test_a_projects_own_outputs_are_no_source(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "output",
+    ["build/old.o", "dist/a.whl", "wheelhouse/a.whl", ".wheelfarm/x", "x.egg-info/PKG-INFO"],
+)
+def test_a_projects_own_outputs_are_no_source(tmp_path: Path, output: str) -> None:
     project = tmp_path / "project"
-    (project / "build").mkdir(parents=True)
-    (project / "setup.py").write_text("x", encoding="utf-8")
-    (project / "build/old.o").write_text("x", encoding="utf-8")
+    # A package of the project's own may well be called build.
+    for name in ("setup.py", "package/build/__init__.py"):
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("x", encoding="utf-8")
     before = folder_fingerprint(project)
-    tree = fetch(FolderSource(folder=project), tmp_path)
-    assert [path.name for path in tree.iterdir()] == ["setup.py"]
-    (project / "build/new.o").write_text("y", encoding="utf-8")
+    (project / output).parent.mkdir(parents=True)
+    (project / output).write_text("x", encoding="utf-8")
     assert folder_fingerprint(project) == before
-    (project / "setup.py").write_text("y", encoding="utf-8")
+    tree = fetch(FolderSource(folder=project), tmp_path)
+    found = sorted(str(path.relative_to(tree)) for path in tree.rglob("*") if path.is_file())
+    assert found == ["package/build/__init__.py", "setup.py"]
+    (project / "package/build/__init__.py").write_text("y", encoding="utf-8")
     assert folder_fingerprint(project) != before
 
 

@@ -1,5 +1,6 @@
 """From a locked source to a verified, unpacked tree. Nothing unverified is unpacked."""
 
+import hashlib
 import logging
 import shutil
 from dataclasses import dataclass
@@ -12,10 +13,18 @@ from wheelfarm.run import run
 
 logger = logging.getLogger(__name__)
 
-#: Never part of a source tree that is built: version control and earlier outputs.
-_IGNORED = shutil.ignore_patterns(
-    ".git", ".hg", "__pycache__", ".wheelfarm", ".venv", "*.egg-info", "build", "dist"
-)
+#: Never part of a project's source, wherever it lies.
+_NO_SOURCE = frozenset({".git", ".hg", "__pycache__"})
+#: What tools leave at a project's top; a folder of such a name deeper down is the project's own.
+_OUTPUTS = frozenset({".wheelfarm", ".venv", "build", "dist", "wheelhouse"})
+
+
+def is_source(relative: Path) -> bool:
+    """Return whether a path below a project's top is part of its source."""
+    top = relative.parts[0]
+    if _NO_SOURCE.intersection(relative.parts) or top in _OUTPUTS:
+        return False
+    return not top.endswith(".egg-info")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,20 +117,21 @@ def _copy_folder(source: FolderSource, target: Path) -> Path:
     if not source.folder.is_dir():
         message = f"{source.folder} is no folder"
         raise BadInputError(message)
+
+    def left_out(folder: str, names: list[str]) -> set[str]:
+        below = Path(folder).relative_to(source.folder)
+        return {name for name in names if not is_source(below / name)}
+
     tree = target / "tree"
-    shutil.copytree(source.folder, tree, ignore=_IGNORED, symlinks=True)
+    shutil.copytree(source.folder, tree, ignore=left_out, symlinks=True)
     return tree
 
 
 def folder_fingerprint(folder: Path) -> str:
-    """Return a hash of a folder's files (names and bytes), the key of a FolderSource."""
-    import hashlib  # noqa: PLC0415 - only authors' builds come here
-
+    """Return a hash of the names and bytes of a project's source, the key of a FolderSource."""
     digest = hashlib.sha256()
-    ignored = {".git", ".hg", "__pycache__", ".wheelfarm", ".venv", "build", "dist"}
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
-        if ignored.intersection(relative.parts) or not path.is_file():
-            continue
-        digest.update(f"{relative}\0{files.sha256(path)}\0".encode())
+        if is_source(relative) and path.is_file():
+            digest.update(f"{relative}\0{files.sha256(path)}\0".encode())
     return digest.hexdigest()

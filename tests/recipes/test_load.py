@@ -301,3 +301,42 @@ def test_hostile_paths_and_values_are_faults(tmp_path: Path, line: str) -> None:
 @pytest.mark.parametrize("path", ['"\\0"', "a" * 5000, "~no-such-user/x", '""'])
 def test_hostile_local_sources_are_faults(tmp_path: Path, path: str) -> None:
     assert len(faults_of(f"name: x\nsource: {{path: {path}}}\n", tmp_path)) == 1
+
+
+def test_an_unreadable_file_hides_no_fault_of_the_others(tmp_path: Path) -> None:
+    farm = write_farm(tmp_path, {"a": "a: [", "c": recipe("c", "links_torc: true")})
+    (farm / "recipes" / "b").mkdir()
+    (farm / "recipes" / "b" / "recipe.yml").write_bytes(b"name: \xff\n")
+    (farm / "farm.yml").write_bytes(b"platforms: \0")
+    with pytest.raises(FaultsError) as caught:
+        load_farm(farm)
+    # One fault for each file: that a key is absent only follows from a file that says nothing.
+    faults = [(fault.context, fault.message.partition(":")[0]) for fault in caught.value.faults]
+    assert faults == [
+        ("farm.yml", "this is no valid YAML"),
+        ("recipes/a/recipe.yml", "this is no valid YAML"),
+        ("recipes/b/recipe.yml", f"{farm}/recipes/b/recipe.yml could not be read"),
+        ("recipes/c/recipe.yml: links_torc", caught.value.faults[3].message.partition(":")[0]),
+    ]
+    assert "did you mean 'links_torch'" in caught.value.faults[3].message
+    assert "\n" not in "".join(str(fault) for fault in caught.value.faults)
+
+
+def test_no_recipe_is_lost_to_its_files_name(tmp_path: Path) -> None:
+    farm = write_farm(tmp_path, {"a": recipe("a", 'requires_dist: ["b=={VER:b}"]')})
+    recipes = farm / "recipes"
+    (recipes / "one.yml").write_text(recipe("one"))
+    (recipes / "two").mkdir()
+    (recipes / "two" / "recipe.yaml").write_text(recipe("two"))
+    (recipes / "b").mkdir()
+    (recipes / "b" / "recipe.yml").symlink_to("nowhere")
+    (recipes / "shared").mkdir()
+    (recipes / "shared" / "fix.py").write_text("")
+    (recipes / "a" / "extra.yml").write_text("data of its patches")
+    with pytest.raises(FaultsError) as caught:
+        load_farm(farm)
+    assert [str(fault).removesuffix("; this is not read") for fault in caught.value.faults] == [
+        f"recipes/b/recipe.yml: {recipes}/b/recipe.yml does not exist",
+        "recipes/one.yml: a recipe is recipes/<package>/recipe.yml",
+        "recipes/two/recipe.yaml: a recipe is recipes/<package>/recipe.yml",
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from wheelfarm.errors import Fault
+from wheelfarm.errors import BadInputError, Fault
 from wheelfarm.reading import Reader, read_text
 
 #: libyaml's parser where PyYAML was built with it, ten times as fast as the one in Python.
@@ -51,9 +51,14 @@ class Misread(Fault):
 
 
 def without_echoes(faults: list[Fault]) -> list[Fault]:
-    """Return the faults, those left out that only follow from a misread place."""
+    """Return the faults, those left out that only follow from a misread place or document."""
     misread = {fault.context for fault in faults if isinstance(fault, Misread)}
-    return [item for item in faults if isinstance(item, Misread) or item.context not in misread]
+    return [
+        item
+        for item in faults
+        if isinstance(item, Misread)
+        or not {item.context, item.context.partition(": ")[0]} & misread
+    ]
 
 
 @dataclass(slots=True)
@@ -72,11 +77,13 @@ class Document:
 
 
 def read_document(path: Path, context: str, faults: list[Fault]) -> Document:
-    """Read one file; every fault goes to ``faults``.
-
-    Raises BadInputError where the file is absent or not UTF-8.
-    """
-    return parse_document(read_text(path), context, faults)
+    """Read one file; every fault goes to ``faults``, also that it could not be read at all."""
+    try:
+        text = read_text(path)
+    except BadInputError as error:
+        faults.append(Misread(context, error.what))
+        return Document(context, value={}, faults=faults)
+    return parse_document(text, context, faults)
 
 
 def parse_document(text: str, context: str, faults: list[Fault]) -> Document:
@@ -86,11 +93,12 @@ def parse_document(text: str, context: str, faults: list[Fault]) -> Document:
         node = yaml.compose(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         line = None if error.problem_mark is None else error.problem_mark.line + 1
-        faults.append(Fault(context, f"this is no valid YAML: {error.problem}", line))
+        faults.append(Misread(context, f"this is no valid YAML: {error.problem}", line))
         document.value = {}
         return document
     except (yaml.YAMLError, RecursionError) as error:
-        faults.append(Fault(context, f"this is no valid YAML: {error}"))
+        what = " ".join(str(error).split())
+        faults.append(Misread(context, f"this is no valid YAML: {what}"))
         document.value = {}
         return document
     document.value = {} if node is None else _Converter(document).convert(node, ())

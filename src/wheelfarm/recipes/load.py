@@ -4,6 +4,7 @@ A farm is a folder with ``farm.yml`` (the policy), ``recipes/<package>/recipe.ym
 package, its patches beside the recipe) and ``farm.lock``.
 """
 
+import os
 import re
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from wheelfarm.recipes.recipe import read_recipe
 POLICY_FILE = "farm.yml"
 RECIPES_FOLDER = "recipes"
 RECIPE_FILE = "recipe.yml"
+_YAML = ("*.yml", "*.yaml")
 
 _SIBLING = re.compile(r"\{VER:([A-Za-z0-9._-]+)\}", re.ASCII)
 
@@ -42,6 +44,7 @@ def load_farm(folder: Path) -> Farm:
         if recipe is not None:
             _add(recipes, recipe, context, faults)
     _check_siblings(recipes, folder, faults)
+    faults += _misplaced(folder)
     if faults := without_echoes(faults):
         count = len(faults)
         title = f"the farm {folder} has {count} fault{'s' if count > 1 else ''}"
@@ -70,8 +73,26 @@ def recipe_path(folder: Path, package: str) -> Path:
 
 
 def recipe_files(folder: Path) -> tuple[Path, ...]:
-    """Return the paths of a farm's recipes, sorted."""
-    return tuple(sorted((folder / RECIPES_FOLDER).glob(f"*/{RECIPE_FILE}")))
+    """Return the paths of a farm's recipes, sorted; also one that is a link to nothing."""
+    found = (path / RECIPE_FILE for path in (folder / RECIPES_FOLDER).glob("*"))
+    return tuple(sorted(path for path in found if os.path.lexists(path)))
+
+
+def _misplaced(folder: Path) -> list[Fault]:
+    """Return what looks like a recipe and would not be read: no package is lost to a file's name.
+
+    A folder without any YAML file is no recipe, and may hold what recipes share.
+    """
+    root = folder / RECIPES_FOLDER
+    faults = []
+    for path in sorted(
+        path for kind in _YAML for path in (*root.glob(kind), *root.glob(f"*/{kind}"))
+    ):
+        if path.parent == root or not os.path.lexists(path.parent / RECIPE_FILE):
+            where = path.relative_to(folder).as_posix()
+            message = f"a recipe is {RECIPES_FOLDER}/<package>/{RECIPE_FILE}; this is not read"
+            faults.append(Fault(where, message))
+    return faults
 
 
 def _load_policy(path: Path, faults: list[Fault]) -> FarmPolicy:
@@ -110,6 +131,8 @@ def _check_siblings(recipes: dict[str, Recipe], folder: Path, faults: list[Fault
         place = f"{context}: requires_dist"
         for name in siblings(recipe):
             sibling = recipes.get(name)
+            if sibling is None and os.path.lexists(recipe_path(folder, name)):
+                continue  # It is there, with faults of its own.
             if sibling is None:
                 faults.append(Fault(place, f"{{VER:{name}}} names no recipe of this farm"))
             elif sibling.version is None:

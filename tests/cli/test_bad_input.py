@@ -118,3 +118,10 @@ def test_a_wheel_without_a_report_is_not_published(farm: Path, tmp_path: Path) -
     assert done.returncode == 4, done.stderr
     assert "there is no report" in done.stderr
     assert not list(farm.rglob("store/**/*.whl"))
+
+
+@pytest.mark.parametrize("count", ["0", "-2"])
+def test_no_number_of_shards_is_a_usage_error(farm: Path, count: str) -> None:
+    done = wheelfarm("build", CELL, "--farm", str(farm), "--shards", count)
+    assert done.returncode == 64
+    assert "is no number of shards" in done.stderr

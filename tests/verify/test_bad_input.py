@@ -137,7 +137,14 @@ def test_an_encrypted_member(tmp_path: Path) -> None:
 def test_a_library_that_is_cut_in_half(tmp_path: Path) -> None:
     data = library(tmp_path / "m.so").read_bytes()
     files = {"demo/__init__.py": INIT, MODULE: data[: len(data) // 2]}
-    says(report_of(make_wheel(tmp_path, NAME, files)), "binaries", "cut short")
+    report = report_of(make_wheel(tmp_path, NAME, files))
+    says(report, "binaries", "cut short")
+    assert report.verdict == "fail"
+    # What a binary did not tell is not known; that it links no torch is no fact.
+    for identifier in ("torch-axis", "libraries", "driver", "version-needs"):
+        check = report.check(identifier)
+        assert check is not None
+        assert (check.status, check.summary) == ("could-not-look", f"{MODULE} could not be read")
 
 
 def test_a_windows_module_that_imports_nothing(tmp_path: Path) -> None:

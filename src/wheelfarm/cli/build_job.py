@@ -41,6 +41,9 @@ class Job:
 
         Raises UsageError where they contradict each other or say too little.
         """
+        if arguments.shards is not None and arguments.shards < 1:
+            message = f"--shards {arguments.shards} is no number of shards; give 1 or more"
+            raise UsageError(message)
         shard, shards = _shard_of(arguments.shard)
         link = arguments.link
         if job is not None and job.shard:

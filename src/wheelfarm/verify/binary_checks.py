@@ -27,6 +27,15 @@ def check_compiled_code(subject: Subject) -> Check:
     return judged("compiled-code", warnings=[message], fine="")
 
 
+def unreadable(subject: Subject) -> tuple[str, ...]:
+    """Return the binaries of which nothing is known; text under a binary's name is no binary."""
+    return tuple(
+        binary.path
+        for binary in subject.facts.binaries
+        if binary.problem and not binary.problem.startswith(_TEXT)
+    )
+
+
 def check_binaries(subject: Subject) -> Check:
     """Check that every binary can be read to its end, and is for the wheel's platform."""
     fails: list[str] = []

@@ -16,7 +16,7 @@ from wheelfarm.verify.archive_checks import (
     check_tags,
     check_zip,
 )
-from wheelfarm.verify.binary_checks import check_binaries, check_compiled_code
+from wheelfarm.verify.binary_checks import check_binaries, check_compiled_code, unreadable
 from wheelfarm.verify.exemptions import check_exemptions
 from wheelfarm.verify.gpu_check import check_gpu
 from wheelfarm.verify.import_check import check_import
@@ -61,6 +61,12 @@ CHECKS: dict[str, Callable[[Subject], Check | None]] = {
     "python-abi": check_python_abi,
     "free-threaded": check_free_threaded,
     "exemptions": check_exemptions,
+}
+
+#: The checks whose facts are the binaries' own.
+_OF_BINARIES = frozenset(CHECKS) - {
+    *("zip", "name", "metadata", "tags", "record", "size", "requirements"),
+    *("compiled-code", "binaries", "exemptions"),
 }
 
 
@@ -116,5 +122,14 @@ def verify_wheel(
 
 def static_checks(subject: Subject) -> tuple[Check, ...]:
     """Return every check that needs the file alone."""
-    found = (check(subject) for check in CHECKS.values())
-    return tuple(check for check in found if check is not None)
+    found = [check for each in CHECKS.values() if (check := each(subject)) is not None]
+    if unread := unreadable(subject):
+        found = [_unseen(check, unread[0]) for check in found]
+    return tuple(found)
+
+
+def _unseen(check: Check, path: str) -> Check:
+    """Return a check that passed only because a binary told nothing as one that could not look."""
+    if check.status != "pass" or check.id not in _OF_BINARIES:
+        return check
+    return replace(check, status="could-not-look", summary=f"{path} could not be read")

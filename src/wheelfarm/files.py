@@ -17,6 +17,7 @@ from wheelfarm import locks
 from wheelfarm.errors import BadInputError, CouldNotLookError
 
 _CHUNK = 1 << 20
+_REMOVAL_ROUNDS = 5
 
 #: No archive that we unpack may claim more than this (bytes); a CUDA source tree is far smaller.
 MAX_UNPACKED = 8 << 30
@@ -140,11 +141,18 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a whole folder; nothing there is fine."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
+    """Remove a file or a whole folder; nothing there is fine.
+
+    A folder into which a dying program still writes is tried again; OSError after some rounds.
+    """
+    if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
+        return
+    for _ in range(_REMOVAL_ROUNDS - 1):
+        shutil.rmtree(path, ignore_errors=True)
+        if not path.exists():
+            return
+    shutil.rmtree(path)
 
 
 def free_bytes(path: Path) -> int:

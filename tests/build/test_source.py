@@ -52,6 +52,23 @@ def test_an_archive_is_unpacked_to_its_top(tmp_path: Path) -> None:
     assert (tree / "setup.py").read_text(encoding="utf-8") == "old = 1\n"
 
 
+def test_a_file_is_found_by_its_address(tmp_path: Path) -> None:
+    folder = tmp_path / "with blank + ü"
+    folder.mkdir()
+    sdist = make_sdist(folder)
+    source = ArchiveSource(url=sdist.as_uri(), file_name=sdist.name, sha256=sha256(sdist))
+    assert (fetch(source, tmp_path) / "setup.py").exists()
+
+
+def test_a_changed_file_is_refused_though_the_cache_has_the_old_one(tmp_path: Path) -> None:
+    sdist = make_sdist(tmp_path)
+    source = ArchiveSource(url=str(sdist), file_name=sdist.name, sha256=sha256(sdist))
+    fetch(source, tmp_path)
+    make_sdist(tmp_path, "demo-2.0").replace(sdist)
+    with pytest.raises(HashMismatchError):
+        fetch(source, tmp_path)
+
+
 def test_another_hash_is_refused_before_unpacking(tmp_path: Path) -> None:
     sdist = make_sdist(tmp_path)
     source = ArchiveSource(url=str(sdist), file_name=sdist.name, sha256="0" * 64)

@@ -98,9 +98,15 @@ def test_a_job_killed_for_memory_runs_again_alone(tmp_path: Path) -> None:
 kills = root / "kills"
 kills.write_text("0")
 
+def count(kills):
+    # The engine reads while this is written: the new text takes the old one's place whole.
+    new = kills.with_suffix(".new")
+    new.write_text(str(int(kills.read_text()) + 1))
+    new.replace(kills)
+
 def work(job, options, listen):
     if job.package == "large" and (options.attempt == 1 or not job.id.startswith("large-1")):
-        kills.write_text(str(int(kills.read_text()) + 1))
+        count(kills)
         os.kill(os.getpid(), signal.SIGKILL)
     assert options.compiles == 1 or options.attempt == 1
     return done(job, attempt=options.attempt)
@@ -117,8 +123,14 @@ def test_a_job_that_never_fits_says_so(tmp_path: Path) -> None:
 kills = root / "kills"
 kills.write_text("0")
 
+def count(kills):
+    # The engine reads while this is written: the new text takes the old one's place whole.
+    new = kills.with_suffix(".new")
+    new.write_text(str(int(kills.read_text()) + 1))
+    new.replace(kills)
+
 def work(job, options, listen):
-    kills.write_text(str(int(kills.read_text()) + 1))
+    count(kills)
     os.kill(os.getpid(), signal.SIGKILL)
 
 engine(work, [job("large")], jobs=1, kills=lambda: int(kills.read_text()))

@@ -5,6 +5,7 @@ import logging
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from wheelfarm import files
 from wheelfarm.errors import BadInputError
@@ -72,17 +73,30 @@ def fetch_source(source: LockedSource, target: Path, *, downloads: Path, log: Pa
 
 def _fetch_archive(source: ArchiveSource, target: Path, downloads: Path) -> Path:
     archive = downloads / source.sha256[:2] / source.sha256 / Path(source.file_name).name
-    if not archive.exists() or files.sha256(archive) != source.sha256:
-        if source.url.startswith(("http://", "https://")):
-            Client().download(source.url, archive, sha256=source.sha256)
-        else:
-            files.copy(Path(source.url.removeprefix("file://")), archive)
-    actual = files.sha256(archive)
-    if actual != source.sha256:
-        archive.unlink()
-        raise HashMismatchError(source.file_name, source.sha256, actual)
+    if not source.url.startswith(("http://", "https://")):
+        # A file of this machine is always looked at: the right bytes may lie in the cache, but the
+        # one who changed the file expects the change to be built or refused.
+        local = _local_path(source.url)
+        _require_hash(local, source)
+        files.copy(local, archive)
+    elif not archive.exists() or files.sha256(archive) != source.sha256:
+        Client().download(source.url, archive, sha256=source.sha256)
     files.unpack(archive, target)
     return single_folder(target)
+
+
+def _local_path(url: str) -> Path:
+    return Path(unquote(urlsplit(url).path)) if url.startswith("file://") else Path(url)
+
+
+def _require_hash(archive: Path, source: ArchiveSource) -> None:
+    try:
+        actual = files.sha256(archive)
+    except OSError as error:
+        message = f"{archive} could not be read: {error.strerror}"
+        raise BadInputError(message, hint="correct the recipe's path") from error
+    if actual != source.sha256:
+        raise HashMismatchError(source.file_name, source.sha256, actual)
 
 
 def single_folder(target: Path) -> Path:

@@ -56,7 +56,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.build.workspace import Workspace
     from wheelfarm.cli.build_job import Job
     from wheelfarm.model.cell import JobId
+    from wheelfarm.run import guard_children
 
+    # A killed build leaves no pip and no compiler behind that a second run would meet.
+    guard_children()
     path = Path(arguments.target)
     if path.is_dir():
         from wheelfarm.engines.project import read_project

@@ -200,3 +200,26 @@ def test_the_extras_modules_are_those_of_the_project() -> None:
     for module, extra in EXTRA_MODULES.items():
         wanted = distributions.get(module, module)
         assert any(Requirement(text).name == wanted for text in extras[extra]), module
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("cache", "gc"),
+        ("ci", "render"),
+        ("index", "check"),
+        ("toolkit", "home"),
+        ("upstream", "show"),
+        ("plan",),
+    ],
+)
+def test_every_level_takes_the_common_options(words: tuple[str, ...]) -> None:
+    done = wheelfarm(*words, "--help")
+    assert done.returncode == 0
+    assert all(f"--{option}" in done.stdout for option in ("json", "verbose", "quiet"))
+
+
+def test_quiet_stands_behind_a_sub_verb_too() -> None:
+    done = wheelfarm("upstream", "show", "-q", "--json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["schema"] == "wheelfarm.upstream/1"

@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 from wheelfarm import __version__
 from wheelfarm.cli.output import clean_lines
@@ -44,7 +45,14 @@ EXTRA_MODULES = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose complaints carry the usage exit code of sysexits.h."""
+    """A parser of a verb, or of what stands below it; each takes the common options.
+
+    Its complaints carry the usage exit code of sysexits.h.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        _add_common(self)
 
     def error(self, message: str) -> "None":  # type: ignore[override]
         self.print_usage(sys.stderr)
@@ -148,7 +156,6 @@ def _build_parser(verb: str | None, *, whole: bool = False) -> argparse.Argument
     )
     parser.add_argument("--version", action="version", version=f"wheelfarm {__version__}")
     parser.set_defaults(verb=None, json=False, verbose=0, quiet=0)
-    _add_common(parser)
     subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
     for name, summary in VERBS.items():
         if verb not in {None, name}:
@@ -157,7 +164,6 @@ def _build_parser(verb: str | None, *, whole: bool = False) -> argparse.Argument
         sub.set_defaults(verb=name)
         if whole or name == verb:
             _verb_module(name).configure(sub)
-        _add_common(sub)
     return parser
 
 

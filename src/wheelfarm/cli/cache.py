@@ -22,11 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     doctor = verbs.add_parser("doctor", help="prove that the compiler cache serves no stale object")
     doctor.add_argument("--python", type=Path, help="the Python whose CUDA wheels are used")
     doctor.add_argument("--cuda-home", type=Path, help="a CUDA root to use instead")
-    doctor.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
     collector = verbs.add_parser("gc", help="remove what was unused for longest")
     collector.add_argument("--budget", default="50G", help="what all caches may take (default 50G)")
     collector.add_argument("--dry-run", action="store_true", help="show it, and remove nothing")
-    collector.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
 
 def execute(arguments: argparse.Namespace) -> int:

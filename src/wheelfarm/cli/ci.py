@@ -26,11 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--repository", type=Path, default=Path(), metavar="DIR", help="its root (default: .)"
         )
         action.add_argument("--requirement", help="what pipx installs (default: this wheelfarm)")
-        action.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
     matrix = actions.add_parser("matrix", help="write a plan's matrices to $GITHUB_OUTPUT")
     matrix.add_argument("plan", type=Path, metavar="PLAN")
     matrix.add_argument("--batch", type=int, metavar="N", help="this batch's matrices")
-    matrix.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
 
 def execute(arguments: argparse.Namespace) -> int:

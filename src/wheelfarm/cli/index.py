@@ -42,21 +42,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a package or file that may go; may be given again",
     )
-    build.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
     check = actions.add_parser("check", help="follow every link of a live site")
     check.add_argument("url", metavar="URL", help="the site's address")
     check.add_argument(
         "--no-download", action="store_true", help="ask for each wheel's size, not its bytes"
     )
-    check.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
     take = actions.add_parser("import", help="take in another index, a page or a release list")
     take.add_argument("source", metavar="URL|FILE")
     take.add_argument(
         "--package", action="append", default=[], help="only this one; may be given again"
     )
     add_store_option(take)
-    take.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -49,7 +49,6 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
         choices=_STEPS,
         help="a step whose files must be there (default: host and link); may be given again",
     )
-    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
 
 
 def _find(arguments: argparse.Namespace) -> "Toolkit":

@@ -19,12 +19,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for sub in (show, refresh):
         sub.add_argument("--farm", type=Path, metavar="DIR", help="a farm with facts of its own")
         sub.add_argument("--facts", type=Path, metavar="FILE", help="a file of upstream facts")
-        sub.add_argument(
-            "--json",
-            action="store_true",
-            default=argparse.SUPPRESS,
-            help="print one JSON document to stdout",
-        )
     refresh.add_argument("--base-url", metavar="URL", help="where PyTorch's wheel pages are")
     refresh.add_argument(
         "--cuda", action="append", default=[], metavar="13.4", help="a CUDA line to look for too"

@@ -1,6 +1,7 @@
 """What tests share: real environments with NVIDIA's toolkit and torch, made once and kept."""
 
 import os
+import signal
 import sys
 import sysconfig
 import time
@@ -30,6 +31,9 @@ settings.load_profile("wheelfarm")
 
 # uv, pip and their like are installed beside the interpreter, whose folder need not be on PATH.
 os.environ["PATH"] = os.pathsep.join([sysconfig.get_path("scripts"), os.environ["PATH"]])
+# A shell's background jobs ignore Ctrl-C, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 _STARTED = time.monotonic()
 
 

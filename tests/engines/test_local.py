@@ -93,6 +93,21 @@ engine(work, [job("dies"), job("leaves"), job("fine"),
     assert results["dies-link"][0] == "not-run"
 
 
+def test_pipes_that_later_children_hold_are_forgotten(tmp_path: Path) -> None:
+    # The first job ends while the next two, forked after it, still hold copies of its pipe, and
+    # a later one gets a pipe of the same number.
+    body = """
+def work(job, options, listen):
+    time.sleep(1.5 if job.package in {"job1", "job2"} else 0.05)
+    return done(job)
+
+engine(work, [job(f"job{number}") for number in range(12)], jobs=3)
+"""
+    results = run_engine(tmp_path, body)
+    assert {result[0] for result in results.values()} == {"done"}
+    assert len(results) == 12
+
+
 def test_a_job_killed_for_memory_runs_again_alone(tmp_path: Path) -> None:
     body = """
 kills = root / "kills"

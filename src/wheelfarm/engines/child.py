@@ -42,7 +42,6 @@ class JobProcess:
         """Take in what the child wrote; False once it has closed the pipe."""
         data = os.read(self.pipe, 1 << 16)
         if not data:
-            os.close(self.pipe)
             return False
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
@@ -54,7 +53,13 @@ class JobProcess:
         return True
 
     def wait(self) -> tuple[int, int]:
-        """Reap the child; return its exit status (negative: a signal), and its peak in bytes."""
+        """Reap the child; return its exit status (negative: a signal), and its peak in bytes.
+
+        The pipe is closed here, and not when it ends: a selector that watches it must forget it
+        first. Later children hold copies of it, so that epoll would go on reporting its end under
+        a number that the next pipe has.
+        """
+        os.close(self.pipe)
         _, status, usage = os.wait4(self.pid, 0)
         return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
 

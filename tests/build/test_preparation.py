@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wheelfarm.build.compile import cmake_archs
+from wheelfarm.build.dependencies import installable
 from wheelfarm.build.isolation import OFFLINE_ENVIRONMENT, network_namespace
 from wheelfarm.build.prebuild import parse_github_env
 from wheelfarm.build.requirements import build_requirements
@@ -77,6 +78,11 @@ def test_a_tree_never_chooses_its_torch(tmp_path: Path) -> None:
     )
     with pytest.raises(BadInputError, match="is no requirement"):
         build_requirements(tmp_path, ("cmake ninja",))
+
+
+def test_only_what_an_index_has_is_installed_for_the_import() -> None:
+    requirements = ("numpy", "not a requirement", "cumm==1.0", "x; extra == 'all'", "torch==2.14.*")
+    assert installable(requirements, frozenset({"cumm"})) == ("numpy", "torch==2.14.*")
 
 
 def test_the_file_of_github_env() -> None:

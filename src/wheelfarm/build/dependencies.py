@@ -6,7 +6,7 @@ They are installed into an environment of their own that sees the cell's: what i
 
 from pathlib import Path
 
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from wheelfarm.build.environment import Environment, pip_cause, pip_command
@@ -22,7 +22,10 @@ def installable(requirements: tuple[str, ...], siblings: frozenset[str]) -> tupl
     """
     kept: list[str] = []
     for text in requirements:
-        requirement = Requirement(text)
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue  # pip would refuse it too; the gate names it
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
             continue
         if canonicalize_name(requirement.name) in siblings:

@@ -18,12 +18,13 @@ from statistics import mean
 from packaging.version import Version
 
 from wheelfarm import files
+from wheelfarm.build.balance import lower_bound
 from wheelfarm.build.calls import summarise
 from wheelfarm.build.census import Unit
 from wheelfarm.build.costs import Costs, modelled
 from wheelfarm.build.environment import open_environment
 from wheelfarm.build.part import Prepared, compile_part, job_cache
-from wheelfarm.build.partition import ShardPlan, assign, hashed_makespan, lower_bound
+from wheelfarm.build.partition import ShardPlan, assign, hashed_makespan
 from wheelfarm.build.request import BuildRequest
 from wheelfarm.build.sharded import make_plan, report_document, run_census, run_link, run_shard
 from wheelfarm.build.source import FolderSource
@@ -138,8 +139,12 @@ def simulate(costs_file: Path) -> None:
     for shards in (10, 20, 40):
         plan = assign(units, costs, shards, cell="s", build="s", cache="s", identity="s")
         bound = lower_bound(list(costs.values()), shards)
+        plain = max(largest, total / shards)
         hashed = hashed_makespan(costs, shards) / bound
-        print(f"{shards:3d} shards: {plan.makespan / bound:.3f} of the bound, by hash {hashed:.3f}")
+        print(
+            f"{shards:3d} shards: {plan.makespan / bound:.3f} of the bound "
+            f"({plan.makespan / plain:.3f} of max(largest, even share)), by hash {hashed:.3f}"
+        )
 
 
 def _unit(key: str, kind: str) -> Unit:

@@ -1,11 +1,8 @@
 """Which shard compiles which unit: units and their costs come in, a shard plan goes out.
 
-The largest unit goes first onto the shard with the least work (Graham's LPT rule: at most 4/3 of
-the best makespan, and within a few per cent of the lower bound for builds of many units). The plan
-is a file: all shards and the link job read the same one.
+The plan is a file: all shards and the link job read the same one.
 """
 
-import heapq
 import json
 import zlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from wheelfarm import files
+from wheelfarm.build.balance import lower_bound, share_out
 from wheelfarm.build.census import Unit
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader, read_json
@@ -84,7 +82,7 @@ class ShardPlan:
 
     @property
     def lower_bound(self) -> float:
-        """The seconds that no partition can undercut: the largest unit, or the even share."""
+        """The seconds that no partition of these units can undercut."""
         return lower_bound([s.seconds for s in self.units.values() if s.shard], self.shards)
 
     @property
@@ -171,21 +169,14 @@ def assign(
     divisible = [unit for unit in units if not unit.executable]
     if not 1 <= shards <= len(divisible):
         raise TooManyShardsError(shards, len(divisible))
-    heap = [(0.0, shard) for shard in range(1, shards + 1)]
+    ordered = sorted(divisible, key=lambda unit: unit.key)
+    chosen = share_out([costs[unit.key] for unit in ordered], shards)
     shares = {unit.key: Share(shard=0, seconds=costs[unit.key]) for unit in units}
-    for unit in sorted(divisible, key=lambda unit: (-costs[unit.key], unit.key)):
-        load, shard = heapq.heappop(heap)
-        seconds = costs[unit.key]
-        shares[unit.key] = Share(shard=shard, seconds=seconds)
-        heapq.heappush(heap, (load + seconds, shard))
+    for unit, shard in zip(ordered, chosen, strict=True):
+        shares[unit.key] = Share(shard=shard + 1, seconds=costs[unit.key])
     return ShardPlan(
         cell=cell, build=build, shards=shards, cache=cache, identity=identity, units=shares
     )
-
-
-def lower_bound(costs: Sequence[float], shards: int) -> float:
-    """Return max(largest unit, even share): no partition has a smaller makespan."""
-    return max(max(costs, default=0.0), sum(costs) / shards)
 
 
 def hashed_makespan(costs: Mapping[str, float], shards: int) -> float:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wheelfarm.build.balance import lower_bound, share_out
 from wheelfarm.build.calls import Call
 from wheelfarm.build.census import NoUnitsError, Unit, take_census
 from wheelfarm.build.costs import Costs, modelled
@@ -15,7 +16,6 @@ from wheelfarm.build.partition import (
     TooManyShardsError,
     assign,
     hashed_makespan,
-    lower_bound,
 )
 from wheelfarm.errors import BadInputError, FaultsError
 
@@ -60,6 +60,51 @@ def test_every_unit_has_one_shard_and_the_bound_holds(
     assert plan(dict(reversed(costs.items())), shards) == made
     again = ShardPlan.of_document(json.loads(made.to_text()), "plan")
     assert again.digest == made.digest
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=8), st.integers(1, 4))
+def test_the_bound_is_below_the_best_partition_and_ours_is_near_it(
+    costs: list[int], shards: int
+) -> None:
+    loads = {(0,) * shards}
+    for cost in costs:
+        loads = {
+            tuple(sorted([*load[:place], load[place] + cost, *load[place + 1 :]]))
+            for load in loads
+            for place in range(shards)
+        }
+    best = min(max(load) for load in loads)
+    seconds = [float(cost) for cost in costs]
+    ours = [0] * shards
+    for shard, cost in zip(share_out(seconds, shards), costs, strict=True):
+        ours[shard] += cost
+    assert max(*costs, sum(costs) / shards) <= lower_bound(seconds, shards) <= best
+    assert best <= max(ours) <= best * (4 / 3)
+
+
+@pytest.mark.parametrize(
+    ("costs", "shards", "bound"),
+    [
+        # Three units of which no two fit 10 s, whatever the even share of 8 s says.
+        ([6.0, 6.0, 6.0, 6.0], 3, 12.0),
+        # Five on two shards: one of them takes three.
+        ([4.0, 4.0, 4.0, 4.0, 4.0], 2, 12.0),
+        # The large ones leave no room for the small ones.
+        ([9.0, 9.0, 3.0, 3.0, 3.0, 3.0], 3, 12.0),
+        ([], 2, 0.0),
+    ],
+)
+def test_the_bound_knows_that_units_cannot_be_cut(
+    costs: list[float], shards: int, bound: float
+) -> None:
+    assert lower_bound(costs, shards) == pytest.approx(bound)
+
+
+def test_units_change_places_where_largest_first_is_not_best() -> None:
+    # Graham's own example: largest first gives 3, 2, 2 and 3, 2 -> 7; the best is 6.
+    chosen = share_out([3.0, 3.0, 2.0, 2.0, 2.0], 2)
+    assert sorted(chosen) in ([0, 0, 0, 1, 1], [0, 0, 1, 1, 1])
+    assert chosen[0] == chosen[1]
 
 
 def test_the_largest_units_part_and_hashes_do_worse() -> None:

@@ -25,7 +25,8 @@ from wheelfarm.build.seat_files import (
     size_of,
     write_whole,
 )
-from wheelfarm.build.seat_paths import Paths, shard_of
+from wheelfarm.build.seat_paths import Paths, plain_name, shard_of
+from wheelfarm.build.seat_probe import is_probe
 from wheelfarm.build.seat_record import Record
 from wheelfarm.build.seat_run import Finished, cache_result, read_counters, run_program, wait_for
 
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
 
 #: Set for every program that the seat starts: a seat inside a compiler stands aside.
 INSIDE = "WHEELFARM_SEAT_INSIDE"
-_PROBE_FOLDERS = ("CMakeTmp", "CMakeScratch", "meson-private")
-_PROBE_STEMS = frozenset(
-    "conftest _configtest CMakeCCompilerId CMakeCXXCompilerId CMakeCUDACompilerId sanitycheckc "
-    "sanitycheckcpp sanitycheckcuda".split()
-)
 
 
 class Seat:
@@ -84,7 +80,7 @@ class Seat:
         sources = command.sources
         reasons = (
             (command.query, "query"),
-            (self.is_probe(command), "probe"),
+            (is_probe(command, self.here), "probe"),
             (command.no_object, "no object"),
             (not command.compiles and not sources, "link"),
             (not command.compiles, "compile and link in one call"),
@@ -92,18 +88,6 @@ class Seat:
             (all(language_of(source).startswith("assembler") for source in sources), "assembly"),
         )
         return next((reason for holds, reason in reasons if holds), "")
-
-    def is_probe(self, command: Command) -> bool:
-        """Return whether a build system only tries the compiler."""
-        if command.output in {"-", "/dev/null"} or "-" in command.sources:
-            return True
-        for path in (self.here, command.output, *command.sources):
-            parts = path.split("/")
-            if any(part in _PROBE_FOLDERS or part.startswith("TryCompile-") for part in parts):
-                return True
-            if os.path.splitext(parts[-1])[0] in _PROBE_STEMS:
-                return True
-        return any(part.startswith("CompilerId") for part in self.here.split("/"))
 
     def unit(self, command: Command, source: str) -> int:
         """Compile one unit, or stand in for it."""
@@ -205,6 +189,9 @@ class Seat:
         language = dict(command.inputs)[source]
         words = ["-ccbin", self.config["host"]] if self.role == "nvcc" else []
         words += options
+        if self.role == "nvcc" and self.config["names_source"]:
+            # Symbols without linkage get a hash of the source's absolute path in their names.
+            words += ["-Xcudafe", f"--orig_src_path_name=/{plain_name(self.record.unit)}"]
         if language and language != language_of(source):
             words += ["-x", language]
         depfile = os.path.relpath(depfile, self.here)

@@ -137,6 +137,14 @@ def shard_of(unit: str, shards: int) -> int:
     return zlib.crc32(os.fsencode(unit)) % shards + 1
 
 
+def plain_name(unit: str) -> str:
+    """Return a unit's name without the characters that nvcc or a shell behind it would read."""
+    return "".join(
+        character if character.isalnum() or character in "/._+-" else f"_{ord(character):x}_"
+        for character in unit
+    )
+
+
 def _inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 #: Raised when the form of the calls that reach the cache changes: older results are then not used.
-FORMAT = 1
+FORMAT = 2
 #: What the empty object carries, so that it is known wherever it ends up.
 STUB_MARK = b"wheelfarm-seat-empty-object"
 
@@ -40,6 +40,7 @@ _MODULES = (
     "seat_arguments",
     "seat_files",
     "seat_paths",
+    "seat_probe",
     "seat_record",
     "seat_run",
     "seat",
@@ -161,6 +162,7 @@ def prepare_seat(spec: SeatSpec) -> Seat:
         "log": str(folder / "calls.jsonl"),
         "stub": _make_stub(folder, spec),
         "host": tools[spec.cxx_compiler]["path"],
+        "names_source": _names_source(spec.toolkit),
         "tools": tools,
         "cache": _cache_config(spec, folder),
     }
@@ -292,6 +294,13 @@ def _compiler_parts(spec: SeatSpec) -> Iterator[tuple[str, Path]]:
         for name in ("bin/nvcc.profile", "nvvm/libdevice/libdevice.10.bc"):
             if (spec.toolkit / name).is_file():
                 yield name, spec.toolkit / name
+
+
+def _names_source(toolkit: Path | None) -> bool:
+    """Return whether the toolkit's cudafe++ can be told the path that its symbols are made from."""
+    if toolkit is None:
+        return False
+    return b"orig_src_path_name" in (toolkit / "bin" / "cudafe++").read_bytes()
 
 
 def _make_stub(folder: Path, spec: SeatSpec) -> bytes:

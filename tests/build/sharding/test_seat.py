@@ -11,6 +11,8 @@ from wheelfarm.build.calls import summarise
 from wheelfarm.build.seat_setup import SeatPart
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.build.sharding.conftest import Root
 
 SM80 = ("-gencode", "arch=compute_80,code=sm_80")
@@ -102,6 +104,23 @@ def test_a_program_that_links_a_static_library_is_made_real(root: Root) -> None:
     assert root.run("./gen").returncode == 0
     compiled = [call.unit for call in root.calls if call.action == "compile"]
     assert compiled == ["gen.cpp", "helper.cpp"]
+
+
+def test_objects_do_not_know_their_build_root(make_root: Callable[[str], Root]) -> None:
+    # nvcc names what has no linkage after a hash of the source's absolute path.
+    hidden = KERNEL.replace("__global__", "namespace { __device__ float state; }\n__global__", 1)
+    hidden = hidden.replace("= 1.0f", "= state")
+    objects = []
+    for name in ("one", "a/much/longer/two"):
+        root = make_root(name)
+        root.cache = None
+        for source in ("src/a b.cu", "oth,er/a b.cu"):
+            root.write(source, hidden)
+            root.nvcc("-c", source, "-o", "a.o", *SM80)
+            subprocess.run(["strip", "--strip-debug", root.path / "a.o"], check=True)
+            objects.append((root.path / "a.o").read_bytes())
+    assert objects[:2] == objects[2:]
+    assert objects[0] != objects[1]
 
 
 def test_a_compile_error_is_told_once(root: Root) -> None:

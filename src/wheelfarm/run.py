@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, ClassVar
@@ -88,6 +88,42 @@ def find_program(name: str, *, hint: str = "", path: str | None = None) -> Path:
     return Path(found)
 
 
+class Stop:
+    """Ends the program that ``run`` waits for, from another thread, once ``request`` is called.
+
+    The program and its whole session are killed; ``run`` then tells of it as of any killed program.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[str] | None = None
+        self._requested = False
+
+    @property
+    def requested(self) -> bool:
+        """Whether the program was asked to end."""
+        return self._requested
+
+    def request(self) -> None:
+        """End the program that runs now, and each that is started from now on."""
+        with self._lock:
+            self._requested = True
+            if self._process is not None and self._process.returncode is None:
+                _kill_group(self._process)
+
+    @contextlib.contextmanager
+    def _over(self, process: "subprocess.Popen[str]") -> Iterator[None]:
+        with self._lock:
+            self._process = process
+            if self._requested:
+                _kill_group(process)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._process = None
+
+
 def guard_children() -> None:
     """Let no program that this process starts from now on outlive it, even where it is killed.
 
@@ -144,14 +180,15 @@ def run(
     log: Path | None = None,
     check: bool = True,
     hint: str = "",
+    stop: Stop | None = None,
 ) -> Completed:
     """Run a program and wait for it; both output streams are kept.
 
     ``env`` replaces the environment. With ``log`` both streams go to that file, appended behind the
     command line, and ``stdout`` holds what this run wrote there. The program leads a process group
-    of its own; on a time-out (seconds) or any exception its whole session is killed, so that no
-    compiler outlives its build. Raises ProgramFailedError on a non-zero status unless ``check`` is
-    false, ProgramNotFoundError where there is no such program.
+    of its own; on a time-out (seconds), any exception, or once ``stop`` asks for it, its whole
+    session is killed, so that no compiler outlives its build. Raises ProgramFailedError on a
+    non-zero status unless ``check`` is false, ProgramNotFoundError where there is no such program.
     """
     call = _Call(
         words=tuple(os.fspath(word) for word in argv),
@@ -159,6 +196,7 @@ def run(
         env=env,
         stdin=stdin,
         timeout=timeout,
+        stop=stop or Stop(),
     )
     logger.debug("run: %s", shown(call.words, 2000))
     completed = call.captured() if log is None else call.logged(log)
@@ -174,11 +212,13 @@ class _Call:
     env: Mapping[str, str] | None
     stdin: str | None
     timeout: float | None
+    stop: Stop
 
     def captured(self) -> Completed:
         started = time.monotonic()
         process = self._start(subprocess.PIPE, subprocess.PIPE)
-        out, err, code = _wait(process, self.stdin, self.timeout)
+        with self.stop._over(process):  # noqa: SLF001 - one module
+            out, err, code = _wait(process, self.stdin, self.timeout)
         return self._completed(code, out, err, started)
 
     def logged(self, log: Path) -> Completed:
@@ -189,7 +229,8 @@ class _Call:
             stream.flush()
             begin = stream.seek(0, os.SEEK_END)
             process = self._start(stream, subprocess.STDOUT)
-            _, err, code = _wait(process, self.stdin, self.timeout)
+            with self.stop._over(process):  # noqa: SLF001 - one module
+                _, err, code = _wait(process, self.stdin, self.timeout)
             stream.seek(begin)
             text = stream.read()
         return self._completed(code, text, err, started)

@@ -13,7 +13,7 @@ from wheelfarm.build.isolation import OFFLINE_ENVIRONMENT, network_namespace
 from wheelfarm.build.seat_setup import Seat
 from wheelfarm.errors import BuildError
 from wheelfarm.model.arch import ArchList
-from wheelfarm.run import Completed, ProgramFailedError, run
+from wheelfarm.run import Completed, ProgramFailedError, Stop, run
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +52,8 @@ class CompileFailedError(BuildError):
     """A compile failed: the compiler's own lines, the unit, the log's path."""
 
 
-def compile_wheel(spec: CompileSpec, folder: Path, *, log: Path) -> Path:
-    """Build the tree's wheel into ``folder`` and return it.
+def compile_wheel(spec: CompileSpec, folder: Path, *, log: Path, stop: Stop | None = None) -> Path:
+    """Build the tree's wheel into ``folder`` and return it; ``stop`` may end it early.
 
     Raises CompileFailedError with the compiler's own lines where the build fails, BuildError where
     it made no wheel, or several, or compiled nothing though the recipe declares no pure wheel.
@@ -66,7 +66,7 @@ def compile_wheel(spec: CompileSpec, folder: Path, *, log: Path) -> Path:
         "--no-clean", "--wheel-dir", str(folder), str(spec.tree),
     ]  # fmt: skip
     try:
-        run(command, cwd=spec.tree, env=compile_environment(spec), log=log)
+        run(command, cwd=spec.tree, env=compile_environment(spec), log=log, stop=stop)
     except ProgramFailedError as error:
         raise _explained(error.completed, read_calls(spec.seat.log), log) from error
     wheels = list(folder.glob("*.whl"))

@@ -1,12 +1,13 @@
 """Memory of a build: what units took and what the machine has come in, jobs or a refusal go out."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from wheelfarm.build.resources import BYTES_PER_JOB, Machine, choose_jobs, read_machine
 from wheelfarm.errors import BuildError
+from wheelfarm.run import Stop
 
 #: A build that pushes more than this to the swap space takes many times its time (bytes).
 MOST_SWAP = 1_000_000_000
@@ -20,7 +21,8 @@ class SwappedError(BuildError):
 
     def __init__(self, used: int, jobs: int) -> None:
         super().__init__(
-            f"the build used {used / 1e9:.1f} GB of swap space with {jobs} jobs at once",
+            f"the build was stopped: it used {used / 1e9:.1f} GB of swap space with "
+            f"{jobs} jobs at once",
             cause="the compilers together need more memory than the machine has",
             hint=f"set max_jobs to {max(1, jobs // 2)} in the recipe, or nvcc_threads to 1",
         )
@@ -36,31 +38,49 @@ def choose_build_jobs(*, most: int | None, peak: int | None, machine: Machine | 
 
 
 @contextmanager
-def watching_swap(*, jobs: int, limit: int = MOST_SWAP, root: Path = Path("/")) -> Iterator[None]:
-    """Watch the swap space while the body runs.
+def watching_swap(
+    *,
+    jobs: int,
+    limit: int = MOST_SWAP,
+    read: Callable[[], int] | None = None,
+    seconds: float = _SECONDS_BETWEEN_LOOKS,
+) -> Iterator[Stop]:
+    """Watch the swap space while the body runs; what it gets ends the body's program.
 
-    Raises SwappedError at its end where the body used more than ``limit`` bytes, except at one job:
-    there is no knob left to turn then.
+    ``read`` returns the bytes in use (``swap_used``), looked at every few ``seconds``. Once they
+    are more than ``limit`` above those at the start, the program is stopped and SwappedError
+    raised; not at one job: there is no knob left to turn then.
     """
-    before = swap_used(root)
-    most = before
+    read = read or swap_used
+    before = read()
+    stop = Stop()
     done = threading.Event()
+    most = 0
 
     def look() -> None:
         nonlocal most
-        while not done.wait(_SECONDS_BETWEEN_LOOKS):
-            most = max(most, swap_used(root))
+        most = max(most, read() - before)
+        if most > limit and jobs > 1:
+            stop.request()
 
-    watcher = threading.Thread(target=look, daemon=True, name="swap")
+    def watch() -> None:
+        while not (stop.requested or done.wait(seconds)):
+            look()
+
+    watcher = threading.Thread(target=watch, daemon=True, name="swap")
     watcher.start()
     try:
-        yield
+        yield stop
+    except BuildError as error:
+        if stop.requested:
+            raise SwappedError(most, jobs) from error
+        raise
     finally:
         done.set()
         watcher.join()
-    used = max(most, swap_used(root)) - before
-    if used > limit and jobs > 1:
-        raise SwappedError(used, jobs)
+    look()
+    if stop.requested:
+        raise SwappedError(most, jobs)
 
 
 def swap_used(root: Path = Path("/")) -> int:

@@ -124,8 +124,8 @@ def compile_part(
     # `cache gc` removes what was not used for the longest time.
     mark_used(prepared.environment.folder)
     shipped = frozenset(tree.rglob("*.o"))
-    with watching_swap(jobs=jobs):
-        wheel = compile_wheel(spec, folder / "wheel", log=log)
+    with watching_swap(jobs=jobs) as stop:
+        wheel = compile_wheel(spec, folder / "wheel", log=log, stop=stop)
     calls = read_calls(seat.log)
     unseen = unseen_objects(tree, calls, folder, shipped=shipped)
     if unseen:

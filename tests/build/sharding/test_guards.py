@@ -26,6 +26,7 @@ from wheelfarm.build.memory import SwappedError, choose_build_jobs, swap_used, w
 from wheelfarm.build.resources import Machine
 from wheelfarm.build.seat_setup import STUB_MARK
 from wheelfarm.errors import BadInputError
+from wheelfarm.run import ProgramFailedError, Stop, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,21 +174,48 @@ def test_jobs_fit_the_measured_peak() -> None:
     assert choose_build_jobs(most=None, peak=None, machine=machine) == 15
 
 
-def memory_root(folder: Path, free: int) -> Path:
-    (folder / "proc").mkdir(exist_ok=True)
-    (folder / "proc/meminfo").write_text(f"SwapTotal: 9000000 kB\nSwapFree: {free} kB\n")
-    return folder
+def test_swap_beyond_the_limit_stops_the_build_but_not_at_one_job() -> None:
+    # The build would never end by itself; the third look finds too much in use.
+    looks = iter((500_000_000, 600_000_000))
 
+    def read() -> int:
+        return next(looks, 3_600_000_000)
 
-def test_swap_beyond_the_limit_fails_but_at_one_job(tmp_path: Path) -> None:
-    root = memory_root(tmp_path, 9_000_000)
-    told = r"3\.1 GB of swap space with 4 jobs"
-    with pytest.raises(SwappedError, match=told) as caught, watching_swap(jobs=4, root=root):
-        memory_root(tmp_path, 6_000_000)
+    told = r"was stopped: it used 3\.1 GB of swap space with 4 jobs"
+    with (
+        pytest.raises(SwappedError, match=told) as caught,
+        watching_swap(jobs=4, read=read, seconds=0) as stop,
+    ):
+        run(["sh", "-c", "sleep 3600 & wait"], stop=stop)
     assert "max_jobs to 2" in str(caught.value)
-    memory_root(tmp_path, 9_000_000)
-    with watching_swap(jobs=1, root=root):
-        memory_root(tmp_path, 1_000_000)
+    assert caught.value.exit_code == 3
+    assert isinstance(caught.value.__cause__, ProgramFailedError)
+    used = iter((0, 9_000_000_000))
+    with watching_swap(jobs=1, read=lambda: next(used, 9_000_000_000), seconds=0) as stop:
+        assert run(["true"], stop=stop).ok
+
+
+def test_swap_that_only_the_last_look_finds_fails_too_and_errors_stay_themselves() -> None:
+    used = iter((0, 2_000_000_000))
+    with pytest.raises(SwappedError), watching_swap(jobs=2, read=lambda: next(used), seconds=3600):
+        pass
+    with (
+        pytest.raises(ProgramFailedError, match="exit status 1"),
+        watching_swap(jobs=2, read=lambda: 0, seconds=3600) as stop,
+    ):
+        run(["false"], stop=stop)
+
+
+def test_a_stop_that_came_before_the_program_ends_it_too() -> None:
+    stop = Stop()
+    stop.request()
+    assert run(["sleep", "3600"], stop=stop, check=False).returncode == -9
+
+
+def test_the_swap_of_a_cgroup_comes_before_the_machines(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/meminfo").write_text("SwapTotal: 9000000 kB\nSwapFree: 6000000 kB\n")
+    assert swap_used(tmp_path) == 3_000_000 * 1024
     cgroup = tmp_path / "sys/fs/cgroup"
     cgroup.mkdir(parents=True)
     (cgroup / "memory.swap.current").write_text("77\n")

@@ -20,7 +20,7 @@ class Call:
     ``action`` is ``compile``, ``stub`` or ``real`` (no unit; ``reason`` says what it was). For a
     compile ``cache`` is ``hit``, ``miss``, ``bypass``, ``none``, ``used`` (sccache tells no more),
     ``failed`` or ``unsafe hit``. ``seconds`` is the compiler's (or the cache's) time, ``peak`` the
-    bytes of its largest process, ``size`` the bytes of the source. ``argv`` is the caller's,
+    bytes of all its processes at once, ``size`` the bytes of the source. ``argv`` is the caller's,
     ``safe`` the form that the cache saw, ``inputs`` a file with the names of all that was read.
     """
 

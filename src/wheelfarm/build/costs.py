@@ -30,7 +30,7 @@ _FIXED_OTHER = 5.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Measured:
-    """What one unit took: seconds and the bytes of its largest process, for ``archs`` of them."""
+    """What one unit took: seconds and its processes' peak bytes, for ``archs`` of them."""
 
     archs: int
     seconds: float
@@ -72,7 +72,7 @@ class Costs:
         }
 
     def peak(self) -> int | None:
-        """Return the bytes of the largest process of any unit, None where nothing is measured."""
+        """Return the peak bytes of the largest unit, None where nothing is measured."""
         peaks = [value.peak for values in self._measured.values() for value in values.values()]
         return max(peaks, default=0) or None
 

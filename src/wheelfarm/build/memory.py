@@ -11,7 +11,7 @@ from wheelfarm.run import Stop
 
 #: A build that pushes more than this to the swap space takes many times its time (bytes).
 MOST_SWAP = 1_000_000_000
-#: What a compile's largest process leaves out: the driver program beside it, and the build tool.
+#: What a compile's processes leave out: the seat, and the build tool's part.
 _BESIDE = 300_000_000
 _SECONDS_BETWEEN_LOOKS = 2.0
 

@@ -176,7 +176,7 @@ class Seat:
     def memory_message(self, peak: int) -> str:
         """Return what is said of a unit that was killed twice, the second time alone."""
         return (
-            f"seat: {self.record.unit} was killed, also when it ran alone; its largest process "
+            f"seat: {self.record.unit} was killed, also when it ran alone; its compilers "
             f"held {peak / 1024 / 1024:.1f} GiB. It needs a machine with more memory, fewer "
             "nvcc threads or fewer architectures.\n"
         )

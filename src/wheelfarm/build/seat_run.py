@@ -8,12 +8,23 @@ from __future__ import annotations
 import os
 import sys
 import time
+from _signal import (  # type: ignore[import-not-found]  # ``signal`` itself brings ``enum``
+    ITIMER_REAL,
+    SIGALRM,
+    setitimer,
+    signal,
+)
 
 from wheelfarm.build.seat_files import remove
 
 #: What a compiler, or the one that drives it, says when the kernel has killed it for memory.
 _KILLED = (b"Killed", b"(Kill signal)", b"signal 9", b"out of memory allocating", b"std::bad_alloc")
 _SIGKILL = 9
+#: Looks at a program's memory: the first comes after this many seconds, each later one after a
+#: twentieth of the time gone, so that a compile of minutes costs some 20 ms of looking.
+_FIRST_LOOK = 0.1
+_SHARE_BETWEEN_LOOKS = 0.05
+_PAGE_KIBIBYTES = os.sysconf("SC_PAGE_SIZE") // 1024
 _EXIT_OF_SIGKILL = 128 + _SIGKILL
 _EXIT_OF_SILENCE = 255
 #: Counters of ccache's statistics log that mean that a call was not cacheable.
@@ -68,7 +79,11 @@ def run_program(words: list[str], environment: dict[str, str], own: str) -> Fini
 def wait_for(
     words: list[str], environment: dict[str, str], streams: list[int] | None = None
 ) -> tuple[int, float, int]:
-    """Return exit status (128 + signal for a killed one), seconds and peak KiB of a program."""
+    """Return exit status (128 + signal for a killed one), seconds and peak KiB of a program.
+
+    The peak is that of the program and all that runs below it at once (``nvcc --threads`` runs
+    several compilers), as far as looks found it, and at least that of the largest of them.
+    """
     sys.stdout.flush()
     actions = [
         (os.POSIX_SPAWN_DUP2, stream, number) for number, stream in enumerate(streams or [], 1)
@@ -79,9 +94,53 @@ def wait_for(
     except OSError as error:
         sys.stderr.write(f"seat: {words[0]} could not be started: {error.strerror}\n")
         return 127, 0.0, 0
+    most = [0]
+    waiting = [True]
+
+    def look(*_signal: object) -> None:
+        if not waiting:
+            return
+        most[0] = max(most[0], memory_below(process))
+        gone = time.monotonic() - started
+        setitimer(ITIMER_REAL, max(_FIRST_LOOK, gone * _SHARE_BETWEEN_LOOKS))
+
+    # The alarm interrupts the wait for a look; the wait then goes on by itself (PEP 475).
+    before = signal(SIGALRM, look)
+    setitimer(ITIMER_REAL, _FIRST_LOOK)
     _, status, usage = os.wait4(process, 0)
+    waiting.clear()
+    setitimer(ITIMER_REAL, 0)
+    signal(SIGALRM, before)
     code = os.waitstatus_to_exitcode(status)
-    return (code if code >= 0 else 128 - code), time.monotonic() - started, usage.ru_maxrss
+    peak = max(most[0], usage.ru_maxrss)
+    return (code if code >= 0 else 128 - code), time.monotonic() - started, peak
+
+
+def memory_below(process: int) -> int:
+    """Return the resident KiB of a process and its descendants; 0 where the kernel does not tell.
+
+    Pages that several of them share are counted in each: of compilers those are few.
+    """
+    pages = 0
+    waiting = [process]
+    while waiting:
+        found = waiting.pop()
+        try:
+            pages += int(_first_bytes(f"/proc/{found}/statm").split()[1])
+            for thread in os.listdir(f"/proc/{found}/task"):
+                waiting += map(int, _first_bytes(f"/proc/{found}/task/{thread}/children").split())
+        except (OSError, IndexError):
+            # It has ended meanwhile.
+            continue
+    return pages * _PAGE_KIBIBYTES
+
+
+def _first_bytes(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(handle, 4096)
+    finally:
+        os.close(handle)
 
 
 def read_counters(statistics: str) -> frozenset[str]:

@@ -19,7 +19,7 @@ STATUSES: tuple[Status, ...] = get_args(Status)
 class JobResult:
     """One job's result.
 
-    ``seconds`` is wall time, ``peak`` the bytes of the largest process, ``cache`` counts units by
+    ``seconds`` is wall time, ``peak`` the bytes of the largest unit, ``cache`` counts units by
     how the compiler cache answered, ``steps`` the seconds of each step that was not kept from
     before. ``sha256`` is of the wheel, or of a shard's archive. ``log`` is a path on the worker.
     """

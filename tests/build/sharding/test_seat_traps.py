@@ -257,7 +257,7 @@ def test_a_killed_unit_is_tried_again_alone(root: Root, tmp_path: Path, always: 
     (call,) = root.calls
     assert call.alone
     assert (done.returncode == 0) is not always
-    assert ("was killed, also when it ran alone; its largest process" in done.stderr) is always
+    assert ("was killed, also when it ran alone; its compilers" in done.stderr) is always
     assert bool(failures(root.calls)) is always
 
 

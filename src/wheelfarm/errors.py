@@ -18,6 +18,10 @@ class WheelfarmError(Exception):
         self.cause = cause
         self.hint = hint
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # Exceptions are rebuilt from their arguments by default, and subclasses have their own.
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
     def __str__(self) -> str:
         lines = [self.what]
         if self.cause:
@@ -25,6 +29,16 @@ class WheelfarmError(Exception):
         if self.hint:
             lines.append(f"  next:  {self.hint}")
         return "\n".join(lines)
+
+
+def _rebuilt(
+    kind: type[WheelfarmError], words: tuple[object, ...], members: dict[str, object]
+) -> WheelfarmError:
+    """Return an error as another process raised it."""
+    error = kind.__new__(kind)
+    error.args = words
+    error.__dict__.update(members)
+    return error
 
 
 class NegativeVerdictError(WheelfarmError):

@@ -83,6 +83,12 @@ def test_nothing_new_writes_nothing(farm: Farm) -> None:
     assert (built.written, built.removed, built.rendered) == (0, 0, ())
     (farm.site / "simple/demo/index.html").unlink()
     assert farm.build(full=True).written == 1
+    # Damage that the notes of the last build do not show.
+    whole = snapshot(farm.site)
+    (farm.site / "manifest/packages/demo.json").write_bytes(b"")
+    (farm.site / "manifest/all.json").write_bytes(b"{}")
+    assert farm.build(full=True).written == 2
+    assert snapshot(farm.site) == whole
 
 
 def test_files_of_the_site_itself(farm: Farm) -> None:
@@ -124,7 +130,7 @@ KILLED = """
         return call
 
     tree._write = counted(tree._write)
-    tree.SiteTree._move = counted(tree.SiteTree._move)
+    tree._move = counted(tree._move)
     Farm(pathlib.Path({folder!r})).build()
     print(steps)
 """

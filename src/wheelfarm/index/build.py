@@ -4,7 +4,7 @@ import contextlib
 import gc
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,14 +12,15 @@ from wheelfarm.index.change import Change, FilesMode
 from wheelfarm.index.channels import Lines, Placement
 from wheelfarm.index.common import ALL, Summaries, common_pages, whole_manifest
 from wheelfarm.index.history import Generation, History, PastStore
-from wheelfarm.index.parallel import render_all
-from wheelfarm.index.render import Rendered, SiteConfig, labels_of
-from wheelfarm.index.rows import Row, rows_of
+from wheelfarm.index.package import Staged
+from wheelfarm.index.parallel import office
+from wheelfarm.index.render import SiteConfig
 from wheelfarm.index.shipped import Shipped
 from wheelfarm.index.state import SiteState
 from wheelfarm.index.storage import check_storage
 from wheelfarm.index.tree import SiteTree
 from wheelfarm.model.wheel_name import Label
+from wheelfarm.store.model import Catalogue
 from wheelfarm.store.protocol import StoreReader
 
 #: Sees what a build is about to do, and raises to stop it.
@@ -50,37 +51,34 @@ def build_site(
 ) -> Built:
     """Bring a site's folder to the store's state; on any exception it stays as it was.
 
-    ``full`` renders everything again, with the same outcome; ``grid`` are the farm's decisions for
+    ``full`` renders everything again and looks at each page that stands, so that damaged ones are
+    written anew; the outcome is the same. ``grid`` are the farm's decisions for
     the coverage page. Raises what a guard raises, and
     BlobMissingError where a file that a page would link to is not in the store.
     """
     with tree.locked(), _no_collection():
         before = SiteState.load(tree)
-        build = _Build(store, before)
-        lines = build.lines(shipped)
-        inputs = _inputs(config, lines, shipped)
-        packages = build.stale(everything=full or inputs != before.inputs)
-        placement = Placement(lines, shipped)
-        rendered = render_all({name: build.rows(name) for name in packages}, placement, config)
-        change = Change(tree, before)
-        summaries = build.describe(change, rendered)
-        pages = common_pages(summaries, placement, config, grid or {"cells": {}})
-        _whole(change, tree, pages, summaries)
-        check_storage(store, {name: build.rows(name) for name in packages})
+        build = _Build(store, before, config, shipped)
+        staged = build.staged(tree, full=full)
+        change = Change(tree, before, full=full)
+        summaries = build.describe(change, staged)
+        pages = common_pages(summaries, build.placement, config, grid or {"cells": {}})
+        _common(change, pages, summaries, full=full)
+        check_storage(store, {each.package: each.listed for each in staged})
         for guard in guards:
             guard(change, summaries)
         change.place_files(store, files)
         written, removed = len(change.writes), len(change.removals)
-        after = build.after(inputs, summaries, change)
+        after = build.after(summaries, change)
         if after != before or change.writes or change.removals:
             history = History(tree)
-            change.remember |= build.remembered(history, {**asdict(config), "files": files})
+            change.note(build.remembered(history, {**asdict(config), "files": files}))
             change.commit(after)
             history.forget()
         return Built(
             packages=len(summaries),
             wheels=sum(int(summary["wheels"]) for summary in summaries.values()),
-            rendered=tuple(sorted(rendered)),
+            rendered=tuple(sorted(each.package for each in staged)),
             written=written,
             removed=removed,
         )
@@ -101,84 +99,96 @@ def _no_collection() -> Iterator[None]:
 class _Build:
     """The store's state against what the last build saw; each catalogue is read at most once."""
 
-    def __init__(self, store: StoreReader, before: SiteState) -> None:
+    def __init__(
+        self, store: StoreReader, before: SiteState, config: SiteConfig, shipped: Shipped
+    ) -> None:
         self.store = store
         self.before = before
+        self.config = config
+        self.shipped = shipped
         self.heads = dict(store.heads())
-        self._rows: dict[str, list[Row]] = {}
-        self._data: dict[str, bytes] = {}
+        self.inputs = ""
+        self.placement = Placement(Lines({}), shipped)
+        self._catalogues: dict[str, Catalogue] = {}
 
-    def rows(self, package: str) -> list[Row]:
-        if package not in self._rows:
-            state = self.store.catalogue(package)
-            # Another host may have been faster than we: remember the state that is rendered.
-            self.heads[package] = state.token
-            self._data[package] = state.data
-            self._rows[package] = rows_of(package, state.documents())
-        return self._rows[package]
+    def staged(self, tree: SiteTree, *, full: bool) -> Sequence[Staged]:
+        """Stage the pages of every package that is new, or all where what they share is."""
+        changed = [name for name in sorted(self.heads) if full or not self._same(name)]
+        with office(tree, self._read(changed), "new") as first:
+            self._place(changed, first.labels())
+            everything = sorted(self.heads)
+            if self.inputs == self.before.inputs or changed == everything:
+                return self._in_order(first.staged(self.placement, self.config, full=full))
+        with office(tree, self._read(everything), "all") as second:
+            second.labels()
+            return self._in_order(second.staged(self.placement, self.config, full=full))
 
-    def lines(self, shipped: Shipped) -> Lines:
-        labels: set[str] = set()
-        for package in sorted(self.heads):
-            if self._same(package):
-                labels.update(self.before.packages[package]["summary"]["labels"])
-            else:
-                labels.update(labels_of(self.rows(package)))
-        return Lines.of(map(Label.parse, sorted(labels)), shipped)
-
-    def stale(self, *, everything: bool) -> list[str]:
-        return [name for name in sorted(self.heads) if everything or not self._same(name)]
-
-    def describe(self, change: Change, rendered: Mapping[str, Rendered]) -> Summaries:
-        summaries: dict[str, Mapping[str, Any]] = {}
-        for name in sorted(self.heads):
-            if name in rendered:
-                change.package(name, self.heads[name], rendered[name])
-                summary = rendered[name].summary
-            else:
-                summary = self.before.packages[name]["summary"]
-            if summary["wheels"]:
-                summaries[name] = summary
+    def describe(self, change: Change, staged: Sequence[Staged]) -> Summaries:
+        """Note what happens to each package; return what common pages say of those with wheels."""
+        summaries = {name: known["summary"] for name, known in self.before.packages.items()}
         for name in sorted(self.before.packages.keys() - self.heads.keys()):
             change.drop(name)
-        return summaries
+            del summaries[name]
+        for each in staged:
+            change.package(each)
+            summaries[each.package] = each.summary
+        return {name: summaries[name] for name in sorted(summaries) if summaries[name]["wheels"]}
 
-    def after(self, inputs: str, summaries: Summaries, change: Change) -> SiteState:
+    def after(self, summaries: Summaries, change: Change) -> SiteState:
+        """Return what the next build finds."""
         nothing = {"wheels": 0, "labels": []}
         packages = {
             name: {"token": token, "summary": dict(summaries.get(name, nothing))}
             for name, token in self.heads.items()
         }
-        return SiteState(inputs=inputs, packages=packages, pages=change.common_hashes)
+        return SiteState(inputs=self.inputs, packages=packages, pages=change.common_hashes)
 
     def remembered(self, history: History, config: Mapping[str, Any]) -> dict[str, bytes]:
         """Return the files by which one can come back to this state."""
         generations = history.generations()
         last = generations[-1].packages if generations else {}
-        for name in self.heads:
-            if name not in last:
-                self.rows(name)
-        same = {name: last[name] for name in self.heads if name not in self._data}
-        return history.remember(self._data, same, config)
+        self._read([name for name in self.heads if name not in last])
+        same = {name: last[name] for name in self.heads if name not in self._catalogues}
+        data = {name: catalogue.data for name, catalogue in self._catalogues.items()}
+        return history.remember(data, same, config)
+
+    def _read(self, packages: list[str]) -> list[Catalogue]:
+        for package in packages:
+            if package not in self._catalogues:
+                self._catalogues[package] = self.store.catalogue(package)
+                # Another host may have been faster than we: remember the state that is rendered.
+                self.heads[package] = self._catalogues[package].token
+        return [self._catalogues[package] for package in packages]
+
+    def _place(self, changed: list[str], found: frozenset[str]) -> None:
+        """Find the site's channels from the labels of all its wheels."""
+        labels = set(found)
+        for name in self.heads.keys() - set(changed):
+            labels.update(self.before.packages[name]["summary"]["labels"])
+        lines = Lines.of(map(Label.parse, sorted(labels)), self.shipped)
+        self.placement = Placement(lines, self.shipped)
+        self.inputs = _inputs(self.config, lines, self.shipped)
+
+    def _in_order(self, staged: Sequence[Staged]) -> Sequence[Staged]:
+        return sorted(staged, key=lambda each: each.package)
 
     def _same(self, package: str) -> bool:
         known = self.before.packages.get(package)
         return known is not None and known["token"] == self.heads[package]
 
 
-def _whole(change: Change, tree: SiteTree, pages: dict[str, bytes], summaries: Summaries) -> None:
-    """Add the manifest in one piece, unless nothing that it holds has changed."""
-    index = pages["manifest/index.json"]
+def _common(
+    change: Change, pages: Mapping[str, bytes], summaries: Summaries, *, full: bool
+) -> None:
+    """Note the common pages; the manifest in one piece stays where nothing that it holds is new."""
+    index = "manifest/index.json"
     change.common(pages)
-    if "manifest/index.json" not in change.writes and (tree.root / ALL).exists():
-        change.keep_common([ALL])
-        return
-    parts = []
-    for name in sorted(summaries):
-        path = f"manifest/packages/{name}.json"
-        data = change.writes.get(path)
-        parts.append((name, (tree.root / path).read_bytes() if data is None else data))
-    change.common({**pages, ALL: whole_manifest(index, parts)})
+    if not full and index not in change.writes and (change.tree.root / ALL).exists():
+        change.keep_common(ALL)
+    else:
+        parts = ((name, change.read(f"manifest/packages/{name}.json")) for name in summaries)
+        change.common({ALL: whole_manifest(pages[index], parts)})
+    change.settle()
 
 
 def roll_back(

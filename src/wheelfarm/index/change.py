@@ -1,11 +1,11 @@
 """What a build will write, host and remove, noted first and then done."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
-from wheelfarm.index.render import Rendered
-from wheelfarm.index.state import PackageState, SiteState, digest, load_package, package_bytes
+from wheelfarm.index.package import Staged, compare
+from wheelfarm.index.state import SiteState, load_package
 from wheelfarm.index.tree import SiteTree
 from wheelfarm.store.protocol import StoreReader, metadata_key
 
@@ -14,31 +14,30 @@ FilesMode = Literal["link", "copy"]
 
 
 class Change:
-    """The difference between a site as it stands and as it should be."""
+    """The difference between a site as it stands and as it should be.
 
-    def __init__(self, tree: SiteTree, before: SiteState) -> None:
+    ``writes`` maps pages, ``remember`` files of the state to the names of staged files.
+    """
+
+    def __init__(self, tree: SiteTree, before: SiteState, *, full: bool = False) -> None:
         self.tree = tree
-        self.writes: dict[str, bytes] = {}
+        self.writes: dict[str, str] = {}
         self.removals: set[str] = set()
-        self.remember: dict[str, bytes] = {}
+        self.remember: dict[str, str] = {}
         self.hosted: list[str] = []
         self.gone: set[str] = set()
         self.common_hashes: dict[str, str] = {}
         self._before = before
+        self._full = full
+        self._stage = tree.stage("common")
 
-    def package(self, name: str, token: str, rendered: Rendered) -> None:
-        """Note what a package's rendering changes; one without wheels has no pages."""
-        old = load_package(self.tree, name)
-        listed = bool(rendered.summary["wheels"])
-        hashes = self._compare(rendered.pages if listed else {}, {} if old is None else old.pages)
-        known = set(() if old is None else old.files)
-        gone = known - set(rendered.hosted)
-        self.gone |= gone
-        self.hosted += rendered.hosted
-        state = PackageState(
-            token=token, pages=hashes, files=rendered.hosted, summary=rendered.summary
-        )
-        self.remember[f"packages/{name}.json"] = package_bytes(state)
+    def package(self, staged: Staged) -> None:
+        """Note what a package's rendering changes."""
+        self.writes |= staged.pages.writes
+        self.removals |= staged.removals
+        self.gone |= staged.gone
+        self.hosted += staged.hosted
+        self.remember[f"packages/{staged.package}.json"] = staged.state
 
     def drop(self, name: str) -> None:
         """Note that the store has a package no more."""
@@ -48,14 +47,28 @@ class Change:
             self.gone |= set(old.files)
 
     def common(self, pages: Mapping[str, bytes]) -> None:
-        """Note the pages over all packages."""
-        self.common_hashes = self._compare(pages, self._before.pages)
+        """Note pages over all packages."""
+        old = self._before.pages
+        compared = compare(self.tree, self._stage, pages, old, full=self._full)
+        self.writes |= compared.writes
+        self.common_hashes |= compared.hashes
 
-    def keep_common(self, names: Iterable[str]) -> None:
-        """Note common pages that stay as they are without being rendered."""
-        for name in names:
-            self.removals.discard(name)
-            self.common_hashes[name] = self._before.pages[name]
+    def keep_common(self, name: str) -> None:
+        """Note a common page that stays as it is without being rendered."""
+        self.common_hashes[name] = self._before.pages[name]
+
+    def settle(self) -> None:
+        """Let the common pages of the last build go that this one did not note."""
+        self.removals |= self._before.pages.keys() - self.common_hashes.keys()
+
+    def note(self, remember: Mapping[str, bytes]) -> None:
+        """Note files of the state, by path in its folder."""
+        self.remember |= {path: self._stage.write(data) for path, data in remember.items()}
+
+    def read(self, path: str) -> bytes:
+        """Return a page as it will be."""
+        name = self.writes.get(path)
+        return (self.tree.root / path).read_bytes() if name is None else self.tree.staged(name)
 
     def place_files(self, store: StoreReader, mode: FilesMode) -> None:
         """Host the files that pages will link to.
@@ -87,14 +100,5 @@ class Change:
         """Write, remove and remember, all or nothing."""
         if not (self.tree.root / "files").is_symlink():
             self.removals |= self.gone | set(map(metadata_key, self.gone))
-        self.remember["state.json"] = after.to_bytes()
+        self.note({"state.json": after.to_bytes()})
         self.tree.change(self.writes, self.removals - self.writes.keys(), self.remember)
-
-    def _compare(self, pages: Mapping[str, bytes], old: Mapping[str, str]) -> dict[str, str]:
-        hashes = {path: digest(data) for path, data in pages.items()}
-        for path, value in hashes.items():
-            if old.get(path) != value or not (self.tree.root / path).exists():
-                self.writes[path] = pages[path]
-        self.removals |= old.keys()
-        self.removals -= hashes.keys()
-        return hashes

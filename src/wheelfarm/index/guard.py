@@ -97,7 +97,7 @@ class Guard:
                 lost += [] if name in self.allowed else [name]
                 has: frozenset[str] = frozenset()
             else:
-                has = filenames(_today(change, path), path)
+                has = filenames(change.read(path), path)
             if name not in self.allowed:
                 lost += sorted(had - has - self.allowed)
         if lost:
@@ -112,11 +112,6 @@ def filenames(part: bytes, context: str) -> frozenset[str]:
     names = frozenset(table.string("filename") for table in reader.tables("wheels"))
     reader.finish()
     return names
-
-
-def _today(change: Change, path: str) -> bytes:
-    data = change.writes.get(path)
-    return (change.tree.root / path).read_bytes() if data is None else data
 
 
 def _table(data: bytes, context: str) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ An index of 30,000 wheels cannot afford the full reader for every field of every
 made by plain checks of what pages use; where one fails, the full reader says what is wrong.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,7 +20,7 @@ from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import Reader
 from wheelfarm.store.model import Record
 
-_HEX = frozenset("0123456789abcdef")
+_HASH = re.compile(r"[0-9a-f]{64}")
 _AXES: dict[object, TorchAxis | None] = {None: None, **{axis: axis for axis in TORCH_AXES}}
 
 
@@ -84,7 +85,7 @@ def _row(package: str, document: Any) -> Row | None:
     texts_fine = isinstance(uploaded, str) and isinstance(requires, str)
     optional_fine = (yanked is None or isinstance(yanked, str)) and abi in {0, 1, None}
     hashes_fine = _is_hash(sha256) and (metadata is None or _is_hash(metadata))
-    if not (texts_fine and optional_fine and hashes_fine and isinstance(size, int)):
+    if not (texts_fine and optional_fine and hashes_fine and type(size) is int):
         return None
     if not _address_fine(url, f"files/{package}/{sha256}/{filename}"):
         return None
@@ -110,7 +111,7 @@ def _is_removed(document: object) -> bool:
 
 
 def _is_hash(text: object) -> bool:
-    return isinstance(text, str) and len(text) == 64 and _HEX.issuperset(text)  # noqa: PLR2004
+    return isinstance(text, str) and _HASH.fullmatch(text) is not None
 
 
 def _address_fine(url: object, key: str) -> bool:

@@ -1,10 +1,10 @@
 """What the catalogue lists against what the store holds, both ways."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 
 from wheelfarm.errors import NegativeVerdictError
-from wheelfarm.index.rows import Row
+from wheelfarm.index.package import Listed
 from wheelfarm.store.protocol import StoreReader
 
 #: A wheel that came less than this ago may belong to a publish that is still under way.
@@ -26,16 +26,16 @@ class StorageMismatchError(NegativeVerdictError):
 
 
 def check_storage(
-    store: StoreReader, packages: Mapping[str, list[Row]], *, now: datetime | None = None
+    store: StoreReader, packages: Mapping[str, Sequence[Listed]], *, now: datetime | None = None
 ) -> None:
     """Raise StorageMismatchError where a package's rows and files differ."""
     missing: list[str] = []
     unlisted: list[str] = []
     for package, rows in packages.items():
-        listed = {row.sha256 for row in rows if row.key is not None}
+        listed = {row.sha256 for row in rows if row.stored}
         known = {row.sha256 for row in rows}
         stands = store.hashes(package)
-        missing += [row.filename for row in rows if row.key and row.sha256 not in stands]
+        missing += [row.filename for row in rows if row.stored and row.sha256 not in stands]
         if stands - known:
             unlisted += _unlisted(store, package, listed | known, now)
     if missing or unlisted:

@@ -8,12 +8,40 @@ files that pages link to come before them, and removals come last.
 import contextlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from wheelfarm import files
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import read_json
+
+
+class Stage:
+    """Where files of one process wait to move: each gets a name, ``<part>/<number>``.
+
+    ``limit`` is the folder that an error about a full disk names.
+    """
+
+    def __init__(self, folder: Path, part: str, limit: Path) -> None:
+        self._part = part
+        self._start = f"{folder}/{part}/"
+        self._limit = limit
+        self._count = 0
+        self._last, self._name = b"", ""
+
+    def write(self, data: bytes) -> str:
+        """Write a file and return its name; raises DiskFullError."""
+        name = f"{self._part}/{self._count}"
+        path = f"{self._start}{self._count}"
+        self._count += 1
+        if data is self._last:
+            # One page under two names is one file: a link is ten times cheaper.
+            os.link(f"{self._start}{self._name.rpartition('/')[2]}", path)
+            return name
+        with files.disk_full_named(self._limit):
+            _write(path, data)
+        self._last, self._name = data, name
+        return name
 
 
 class SiteTree:
@@ -31,7 +59,21 @@ class SiteTree:
         self.state.mkdir(parents=True, exist_ok=True)
         with files.locked(self.state / "lock"):
             self._recover()
-            yield
+            try:
+                yield
+            finally:
+                if not self._journal.exists():
+                    files.remove(self._stage)
+
+    def stage(self, part: str) -> Stage:
+        """Return a new part of the stage; it goes with the lock if nothing moves it before."""
+        folder = self._stage / part
+        folder.mkdir(parents=True)
+        return Stage(self._stage, part, self.root)
+
+    def staged(self, name: str) -> bytes:
+        """Return the bytes of a staged file."""
+        return (self._stage / name).read_bytes()
 
     def link_folder(self, name: str, source: Path) -> None:
         """Make ``name`` under the root a symbolic link to a folder elsewhere."""
@@ -59,41 +101,39 @@ class SiteTree:
             files.copy(source, target)
 
     def change(
-        self, writes: Mapping[str, bytes], removals: Iterable[str], remember: Mapping[str, bytes]
+        self, writes: Mapping[str, str], removals: Iterable[str], remember: Mapping[str, str]
     ) -> None:
-        """Write pages, remove others, and write what the state remembers, all or nothing."""
+        """Move staged files to pages and into the state, and remove pages, all or nothing."""
         if not writes and not remember and not removals:
             return
-        files.remove(self._stage)
-        self._stage.mkdir(parents=True)
-        targets = {f"root/{path}": data for path, data in writes.items()}
-        targets |= {f"state/{path}": data for path, data in remember.items()}
-        moves: dict[str, str] = {}
-        for folder in sorted({path.rpartition("/")[0] for path in targets}):
-            # Before the journal: where this fails, nothing was begun.
-            _folder(self._target(folder))
-        with files.disk_full_named(self.root):
-            last, written = b"", ""
-            for number, (path, data) in enumerate(targets.items()):
-                moves[path] = str(number)
-                staged = f"{self._stage}/{number}"
-                if data is last:
-                    # One page under two names is one file: a link is ten times cheaper.
-                    os.link(written, staged)
-                    continue
-                _write(staged, data)
-                last, written = data, staged
+        moves = {f"root/{path}": name for path, name in writes.items()}
+        moves |= {f"state/{path}": name for path, name in remember.items()}
+        made: set[str] = set()
+        # Before the journal: where this fails, nothing was begun.
+        for path in moves:
+            _folder(self._target(path).rpartition("/")[0], made)
         files.write_text(self._journal, json.dumps({"moves": moves, "removals": sorted(removals)}))
-        self._recover()
+        self._finish(_move)
 
     def _recover(self) -> None:
+        """Finish what a killed run had begun to move; forget what it had only staged."""
         if not self._journal.exists():
             files.remove(self._stage)
             return
-        journal = read_json(self._journal)
         made: set[str] = set()
-        for path, number in journal["moves"].items():
-            self._move(path, number, made)
+
+        def move(name: str, target: str) -> None:
+            _folder(target.rpartition("/")[0], made)
+            # A page that the killed run had moved already is not in the stage any more.
+            with contextlib.suppress(FileNotFoundError):
+                _move(name, target)
+
+        self._finish(move)
+
+    def _finish(self, move: Callable[[str, str], None]) -> None:
+        journal = read_json(self._journal)
+        for path, name in journal["moves"].items():
+            move(f"{self._stage}/{name}", self._target(path))
         for path in journal["removals"]:
             target = self.root / path
             target.unlink(missing_ok=True)
@@ -101,19 +141,9 @@ class SiteTree:
         self._journal.unlink()
         files.remove(self._stage)
 
-    def _move(self, path: str, number: str, made: set[str]) -> None:
-        target = str(self._target(path))
-        folder = target.rpartition("/")[0]
-        if folder not in made:
-            _folder(Path(folder))
-            made.add(folder)
-        # A page that a killed run had moved already is not in the stage any more.
-        with contextlib.suppress(FileNotFoundError):
-            os.replace(f"{self._stage}/{number}", target)  # noqa: PTH105 - thousands of pages
-
-    def _target(self, path: str) -> Path:
+    def _target(self, path: str) -> str:
         area, _, rest = path.partition("/")
-        return (self.root if area == "root" else self.state) / rest
+        return f"{self.root if area == 'root' else self.state}/{rest}"
 
     def _tidy(self, folder: Path) -> None:
         while folder != self.root and folder.is_dir() and not any(folder.iterdir()):
@@ -131,9 +161,19 @@ def _write(path: str, data: bytes) -> None:
         os.close(handle)
 
 
-def _folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError) as error:
-        message = f"{path} is a file where the site needs a folder"
-        raise BadInputError(message, hint="give the site a folder of its own") from error
+def _move(name: str, target: str) -> None:
+    os.replace(name, target)  # noqa: PTH105 - thousands of pages
+
+
+def _folder(path: str, made: set[str]) -> None:
+    """Make a folder and those above it, unless it is among those ``made`` before."""
+    if path in made:
+        return
+    if not os.path.isdir(path):  # noqa: PTH112 - thousands of folders
+        _folder(os.path.dirname(path), made)  # noqa: PTH120
+        try:
+            os.mkdir(path)  # noqa: PTH102
+        except (FileExistsError, NotADirectoryError) as error:
+            message = f"{path} is a file where the site needs a folder"
+            raise BadInputError(message, hint="give the site a folder of its own") from error
+    made.add(path)

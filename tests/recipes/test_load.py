@@ -43,6 +43,7 @@ nvcc_flags: -diag-suppress=221
 sharding: 20
 sharding_platforms: [linux]
 shard_filter: source
+objects_behind_seat: {"vendor/*.o": Fortran}
 requires_dist: [torch, "cumm=={VER:cu-mm}+{LOCAL}"]
 verify: {import_name: flash_attn, skip_arch: "kernels are made at run time"}
 reasons: {arch_list: upstream is Ampere and later}

@@ -168,28 +168,6 @@ def check_bypassed(calls: Iterable[Call]) -> dict[str, int]:
     return dict(Counter(call.reason for call in past))
 
 
-def unseen_objects(
-    build: Path, calls: Iterable[Call], root: Path, *, shipped: frozenset[Path] = frozenset()
-) -> tuple[str, ...]:
-    """Return the objects under ``build`` that no call of the seat made, relative to ``root``.
-
-    ``shipped`` were there before the build.
-    """
-    calls = tuple(calls)
-    seen = {call.output for call in calls if call.is_unit}
-    # One call that compiles and links, or an assembler's, leaves its output under its own name.
-    seen |= {word for call in calls if not call.is_unit for word in call.argv}
-    base = root.resolve()
-    found = []
-    for path in sorted(build.rglob("*.o")):
-        name = path.resolve().relative_to(base).as_posix()
-        if path in shipped:
-            continue
-        if name not in seen and path.name not in seen and str(path) not in seen:
-            found.append(name)
-    return tuple(found)
-
-
 def stubs_in(folder: Path) -> tuple[Path, ...]:
     """Return the objects, archives and libraries under ``folder`` that hold the empty object."""
     found = []

@@ -23,11 +23,12 @@ from wheelfarm.build.compile import (
     system_path,
 )
 from wheelfarm.build.environment import Environment
-from wheelfarm.build.guards import check_no_stubs, unseen_objects
+from wheelfarm.build.guards import check_no_stubs
 from wheelfarm.build.memory import choose_build_jobs, watching_swap
 from wheelfarm.build.prebuild import run_prebuild_script
 from wheelfarm.build.request import BuildRequest
 from wheelfarm.build.seat_setup import Seat, SeatPart, SeatSpec, prepare_seat
+from wheelfarm.build.unseen import Unseen, unseen_objects
 from wheelfarm.toolkit.model import Toolkit
 
 logger = logging.getLogger(__name__)
@@ -56,12 +57,15 @@ class Prepared:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompiledPart:
-    """What a job's compile left: the wheel (a shard's is of no use), the calls, the seat."""
+    """What a job's compile left: the wheel (a shard's is of no use), the calls, the seat.
+
+    ``unseen`` are objects that the seat knows nothing of.
+    """
 
     wheel: Path
     calls: tuple[Call, ...]
     seat: Seat
-    unseen: tuple[str, ...]
+    unseen: Unseen
 
 
 def job_cache(prepared: Prepared, folder: Path, *, kept: bool = True) -> CompilerCache | NoCache:
@@ -127,9 +131,11 @@ def compile_part(
     with watching_swap(jobs=jobs) as stop:
         wheel = compile_wheel(spec, folder / "wheel", log=log, stop=stop)
     calls = read_calls(seat.log)
-    unseen = unseen_objects(tree, calls, folder, shipped=shipped)
-    if unseen:
-        logger.warning("%d objects were made behind the seat, as %s", len(unseen), unseen[0])
+    unseen = unseen_objects(
+        tree, calls, folder, shipped=shipped, allowed=request.objects_behind_seat
+    )
+    for name in (*unseen.compiled, *unseen.others):
+        logger.warning("%s was made behind the seat", name)
     if part.mode in {"plain", "link"}:
         check_no_stubs(tree)
     if before_removal is not None:

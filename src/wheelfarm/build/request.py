@@ -43,6 +43,7 @@ class BuildRequest:
     max_jobs: int | None = None
     nvcc_threads: int = 1
     nvcc_flags: str = ""
+    objects_behind_seat: Mapping[str, str] = field(default_factory=dict)
     requirements: RequirementPolicy = "pinned"
     requires_dist: tuple[str, ...] | None = None
     glibc_floor: Minor | None = None

@@ -75,10 +75,12 @@ class Linked:
 def run_census(prepared: Prepared, folder: Path, *, log: Path) -> CensusResult:
     """Run the build with every compile stood in for, and return its units.
 
-    Raises NoUnitsError where there are none, CouldNotLookError where the machine has no cache.
+    Raises NoUnitsError where there are none, BehindSeatError where a compiler ran without being
+    counted, CouldNotLookError where the machine has no cache.
     """
     cache = _require_cache(job_cache(prepared, folder / "cache"))
     part = compile_part(prepared, folder, log=log, cache=cache, part=SeatPart(mode="census"))
+    part.unseen.check()
     census = take_census(part.calls)
     return CensusResult(census=census, identity=part.seat.identity, cache=cache.name)
 
@@ -151,6 +153,7 @@ def run_shard(
         expected=sum(share.shard == shard for share in plan.units.values()) or not plan.units,
     )
     check_bypassed(done.calls)
+    done.unseen.check()
     product = pack_cache(
         cache.kind,
         cache.folder,
@@ -218,6 +221,7 @@ def run_link(
             healed.add(product.shard)
     done = compile_part(prepared, folder, log=log, cache=cache, part=SeatPart(mode="link"))
     plan.require_identity(done.seat.identity)
+    done.unseen.check()
     missing = frozenset(key for key, share in plan.units.items() if share.shard in healed)
     # Without units in the plan nobody knows which a missing shard had.
     unknown = bool(healed) and plan.filter == "source"

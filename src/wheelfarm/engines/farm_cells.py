@@ -121,6 +121,7 @@ def _request(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> Buil
         max_jobs=recipe.max_jobs or defaults.max_jobs,
         nvcc_threads=recipe.nvcc_threads or defaults.nvcc_threads,
         nvcc_flags=recipe.nvcc_flags,
+        objects_behind_seat=recipe.objects_behind_seat,
         requirements=recipe.requirements or defaults.requirements,
         requires_dist=own_requirements(farm, lock, recipe, cell.identifier),
         glibc_floor=recipe.glibc_floor or farm.policy.glibc_floor,

@@ -210,6 +210,9 @@ class Recipe:
     sharding: Sharding | None = None
     """`sharding: 8` splits the build over that many jobs; `sharding_platforms` says where, and
     `shard_filter` how: `seat` (per compiled unit) or `source` (the build's own source list)."""
+    objects_behind_seat: Mapping[str, str] = field(default_factory=dict)
+    """Objects of a sharded build that its own compilers make, as patterns of paths in the source
+    tree, each with the reason: `{"vendor/*.o": "Fortran, compiled in every job"}`."""
     requires_dist: tuple[str, ...] | None = None
     """The wheel's requirements, in place of upstream's list. `{VER:package}` is the version of
     another recipe, `{LOCAL}` the wheel's own local tag."""

@@ -84,6 +84,7 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
         nvcc_threads=_optional_count(reader, "nvcc_threads"),
         nvcc_flags=reader.string("nvcc_flags", ""),
         sharding=_sharding(reader),
+        objects_behind_seat=_objects_behind_seat(reader),
         requires_dist=_requires_dist(reader),
         requirements=requirements_choice(reader, "requirements"),
         glibc_floor=reader.parsed("glibc_floor", Minor.parse),
@@ -244,6 +245,14 @@ def _sharding(reader: Reader) -> Sharding | None:
         return None
     chosen: ShardFilter = "source" if word == "source" else "seat"
     return Sharding(shards=shards, platforms=where, filter=chosen)
+
+
+def _objects_behind_seat(reader: Reader) -> dict[str, str]:
+    patterns = reader.string_map("objects_behind_seat")
+    for pattern, reason in patterns.items():
+        if not reason.strip():
+            reader.fault("the reason is empty", "objects_behind_seat", pattern)
+    return patterns
 
 
 def _build_matrix(reader: Reader | None) -> BuildMatrix | None:

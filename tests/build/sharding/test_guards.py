@@ -19,12 +19,12 @@ from wheelfarm.build.guards import (
     check_no_stubs,
     check_shard,
     judge_link,
-    unseen_objects,
 )
 from wheelfarm.build.inputs import UnitInputs, first_difference, inputs_of_calls
 from wheelfarm.build.memory import SwappedError, choose_build_jobs, swap_used, watching_swap
 from wheelfarm.build.resources import Machine
 from wheelfarm.build.seat_setup import STUB_MARK
+from wheelfarm.build.unseen import BehindSeatError, Unseen, unseen_objects
 from wheelfarm.errors import BadInputError
 from wheelfarm.run import ProgramFailedError, Stop, run
 
@@ -138,15 +138,36 @@ def test_an_empty_object_is_found_wherever_it_ended(tmp_path: Path) -> None:
     assert caught.value.units == ("build/lib.so.1",)
 
 
-def test_objects_behind_the_seat_are_named(tmp_path: Path) -> None:
-    for name in ("seen.cu.o", "linked.o", "unseen.o", "shipped.o"):
-        (tmp_path / name).touch()
+def test_objects_behind_the_seat_are_named_and_refused(tmp_path: Path) -> None:
+    compiled = b"\x7fELF ... GCC: (Debian 12.2.0-14) 12.2.0"
+    for name in ("seen.cu.o", "sub/seen.cu.o", "assembled.o", "named.o", "shipped.o", "copied.o",
+                 "hidden.o", "vendor/fortran.o", "data.o", "empty.o"):  # fmt: skip
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(compiled + name.encode())
+    (tmp_path / "copied.o").write_bytes((tmp_path / "seen.cu.o").read_bytes())
+    (tmp_path / "data.o").write_bytes(b"\x7fELF of objcopy")
+    (tmp_path / "empty.o").write_bytes(b"")
     calls = [
         call("seen.cu"),
-        call("", action="real", reason="assembly", argv=("-c", "x.S", "-o", "linked.o")),
+        call("", action="real", reason="assembly", cwd=str(tmp_path), argv=("-c", "assembled.S")),
+        call("", action="real", reason="link", cwd=str(tmp_path), argv=("-r", "-o", "named.o")),
+        # That the linker is given an object says nothing of who made it.
+        call("", action="real", reason="link", cwd=str(tmp_path), argv=("hidden.o", "-o", "a.so")),
     ]
-    shipped = frozenset({tmp_path / "shipped.o"})
-    assert unseen_objects(tmp_path, calls, tmp_path, shipped=shipped) == ("unseen.o",)
+    found = unseen_objects(
+        tmp_path,
+        calls,
+        tmp_path,
+        shipped=frozenset({tmp_path / "shipped.o"}),
+        allowed={"vendor/*.o": "Fortran"},
+    )
+    assert found == Unseen(compiled=("hidden.o",), others=("data.o", "empty.o"))
+    with pytest.raises(BehindSeatError, match=r"1 objects were compiled behind") as caught:
+        found.check()
+    assert caught.value.units == ("hidden.o",)
+    assert caught.value.exit_code == 3
+    Unseen(others=("data.o",)).check()
 
 
 def test_a_failed_unit_is_reported_once_and_forgiven_when_it_compiles() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,9 +31,11 @@ from wheelfarm.build.sharded import (
     write_report,
 )
 from wheelfarm.build.source import FolderSource
+from wheelfarm.build.unseen import BehindSeatError
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.cell import Cell, CellId
+from wheelfarm.run import find_program
 from wheelfarm.toolkit.find import find_toolkit
 
 if TYPE_CHECKING:
@@ -103,6 +106,26 @@ def test_the_census_names_every_unit_and_compiles_none(found: CensusResult) -> N
     kinds = {unit.key: (unit.kind, unit.archs) for unit in found.census.units}
     assert kinds["tree/csrc/six.cu"] == ("cu", ("80",))
     assert kinds["tree/csrc/bind.cpp"] == ("c++", ())
+
+
+@pytest.mark.compile
+def test_a_compiler_behind_the_seat_is_found_by_the_census_and_may_be_allowed(
+    prepared: Prepared, six_units: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    tree = six_units(tmp_path / "source")
+    setup = tree / "setup.py"
+    compiler = find_program("gcc", path="/usr/bin:/bin")
+    behind = f'subprocess.run(["{compiler}", "-c", "own.c", "-o", "own.o"], check=True)\n'
+    (tree / "own.c").write_text("int own(void) { return 1; }\n")
+    setup.write_text(setup.read_text().replace("\nclass", f"\n{behind}\nclass", 1))
+    other = replace(prepared, tree=tree)
+    with pytest.raises(BehindSeatError) as caught:
+        run_census(other, tmp_path / "root", log=tmp_path / "log")
+    assert caught.value.units == ("tree/own.o",)
+    request = replace(prepared.request, objects_behind_seat={"own.o": "a generator's own"})
+    allowed = replace(other, request=request)
+    found = run_census(allowed, tmp_path / "root", log=tmp_path / "log")
+    assert len(found.census.units) == len(NAMES) + 1
 
 
 @pytest.mark.compile

@@ -18,6 +18,7 @@ class Unit:
     ``key`` is the name by which plans and measured times know it: the source's path in the build
     root, with the output's behind ``=>`` where the build makes several objects of one source.
     ``size`` is the source's bytes, ``archs`` the GPU architectures (none for a host unit).
+    ``compiles`` is how often the build compiles it into one object, with other options each time.
     ``executable`` marks a unit that ends in a program which the build itself runs.
     """
 
@@ -29,6 +30,7 @@ class Unit:
     size: int
     archs: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    compiles: int = 1
     executable: bool = False
 
 
@@ -65,10 +67,12 @@ def take_census(calls: Iterable[Call]) -> Census:
     """
     known = tuple(calls)
     made: dict[tuple[str, str], Call] = {}
+    options: defaultdict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
     executables: set[tuple[str, str]] = set()
     for call in known:
         if call.is_unit:
             made.setdefault((call.unit, call.output), call)
+            options[call.unit, call.output].add(call.argv)
             if call.action == "compile":
                 # In a census only a program that the build runs makes a unit real.
                 executables.add((call.unit, call.output))
@@ -77,7 +81,12 @@ def take_census(calls: Iterable[Call]) -> Census:
         outputs[source].add(output)
     units = tuple(
         sorted(
-            _unit(call, alone=len(outputs[source]) == 1, executable=(source, output) in executables)
+            _unit(
+                call,
+                alone=len(outputs[source]) == 1,
+                compiles=len(options[source, output]),
+                executable=(source, output) in executables,
+            )
             for (source, output), call in made.items()
         )
     )
@@ -93,7 +102,7 @@ def unit_key(call: Call, keys: Iterable[str]) -> str:
     return long if long in keys else call.unit
 
 
-def _unit(call: Call, *, alone: bool, executable: bool) -> Unit:
+def _unit(call: Call, *, alone: bool, compiles: int, executable: bool) -> Unit:
     return Unit(
         key=call.unit if alone else f"{call.unit} => {call.output}",
         source=call.unit,
@@ -103,5 +112,6 @@ def _unit(call: Call, *, alone: bool, executable: bool) -> Unit:
         size=call.size,
         archs=call.archs,
         flags=tuple(word for word in call.argv if word.startswith(_SHOWN_FLAGS)),
+        compiles=compiles,
         executable=executable,
     )

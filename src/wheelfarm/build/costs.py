@@ -77,14 +77,24 @@ class Costs:
         return max(peaks, default=0) or None
 
     def with_calls(self, calls: Iterable[Call], keys: Iterable[str] = ()) -> "Costs":
-        """Return the costs with what a build measured: its compiles that no cache answered."""
+        """Return the costs with what a build measured: its compiles that no cache answered.
+
+        Where a build compiles one source into one object several times, with other options each
+        time (two extensions may share it), the unit's seconds are those of all of them.
+        """
         merged = {key: dict(values) for key, values in self._measured.items()}
         known = frozenset(keys)
+        times: dict[tuple[str, int], dict[tuple[str, ...], Call]] = {}
         for call in calls:
             if call.action == "compile" and call.status == 0 and call.cache in _COMPILED:
-                archs = len(call.archs)
-                value = Measured(archs=archs, seconds=call.seconds, peak=call.peak)
-                merged.setdefault(unit_key(call, known), {})[archs] = value
+                place = (unit_key(call, known), len(call.archs))
+                times.setdefault(place, {})[call.argv] = call
+        for (key, archs), compiles in times.items():
+            merged.setdefault(key, {})[archs] = Measured(
+                archs=archs,
+                seconds=sum(call.seconds for call in compiles.values()),
+                peak=max(call.peak for call in compiles.values()),
+            )
         return Costs(merged)
 
     @classmethod
@@ -135,7 +145,7 @@ def modelled(unit: Unit, *, archs: int | None = None) -> float:
     count = len(unit.archs) if archs is None else archs
     fixed = _FIXED.get(unit.kind, _FIXED_OTHER)
     per_arch = _PER_ARCH if unit.kind == "cu" else 0.0
-    return fixed + count * per_arch + unit.size / 1024 * _PER_KIBIBYTE
+    return unit.compiles * (fixed + count * per_arch + unit.size / 1024 * _PER_KIBIBYTE)
 
 
 def _seconds(reader: Reader) -> float:

@@ -1,6 +1,7 @@
 """Sharing out units: the plan's shape, its balance, its file, and what units cost."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,6 +186,22 @@ def test_measured_times_come_before_the_model(tmp_path: Path) -> None:
     scaled = costs.estimates([unit("a.cu"), unit("b.cu")])
     assert scaled["b.cu"] == pytest.approx(12.0)
     assert Costs().estimate(unit("b.cu", archs=2)) > Costs().estimate(unit("b.cu"))
+
+
+def test_an_object_that_two_extensions_make_costs_both_of_its_compiles() -> None:
+    # Both extensions of torch-spline-conv compile csrc/basis.cpp into one object, one after the
+    # other.
+    calls = [
+        call("a.cpp", "a.o", action="compile", cache="miss", kind="c++", role="host", argv=argv,
+             seconds=seconds, peak=peak)
+        for argv, seconds, peak in ((("-DWITH_CUDA",), 30.0, 5), ((), 25.0, 7), ((), 20.0, 6))
+    ]  # fmt: skip
+    (found,) = take_census(replace(each, action="stub") for each in calls).units
+    assert found.compiles == 2
+    costs = Costs().with_calls(calls)
+    assert costs.estimate(found) == 50.0
+    assert costs.peak() == 6
+    assert modelled(found) == 2 * modelled(replace(found, compiles=1))
 
 
 @pytest.mark.parametrize("text", ["[]", '{"schema": "x", "units": {"a": [{"archs": -1}]}}'])

@@ -13,12 +13,13 @@ from pathlib import Path
 from wheelfarm.build.search_paths import relative_search_paths
 from wheelfarm.build.wheel_file import Content, read_members, rename_version, write_wheel
 from wheelfarm.errors import BadInputError
+from wheelfarm.facts.manylinux import lowest_true
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.run import find_program, run
 from wheelfarm.verify.gate import verify_wheel
 from wheelfarm.verify.library_checks import is_relative
-from wheelfarm.verify.platform_checks import check_platform_tag, lowest_true
+from wheelfarm.verify.platform_checks import check_platform_tag
 from wheelfarm.verify.report import Report
 from wheelfarm.verify.subject import Subject
 

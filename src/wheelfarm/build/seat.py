@@ -25,6 +25,7 @@ from wheelfarm.build.seat_files import (
     size_of,
     write_whole,
 )
+from wheelfarm.build.seat_floor import is_shared_link, link
 from wheelfarm.build.seat_paths import Paths, plain_name, shard_of
 from wheelfarm.build.seat_probe import is_probe
 from wheelfarm.build.seat_record import Record
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 #: Set for every program that the seat starts: a seat inside a compiler stands aside.
 INSIDE = "WHEELFARM_SEAT_INSIDE"
+_LINKS = ("link", "compile and link in one call")
 
 
 class Seat:
@@ -82,8 +84,8 @@ class Seat:
             (command.query, "query"),
             (is_probe(command, self.here), "probe"),
             (command.no_object, "no object"),
-            (not command.compiles and not sources, "link"),
-            (not command.compiles, "compile and link in one call"),
+            (not command.compiles and not sources, _LINKS[0]),
+            (not command.compiles, _LINKS[1]),
             (not sources, "nothing to compile"),
             (all(language_of(source).startswith("assembler") for source in sources), "assembly"),
         )
@@ -291,7 +293,10 @@ class Seat:
         if reason in {"query", "probe"} and not stubs:
             record.write(self.config["log"], 0)
             os.execve(self.real, [self.real, *words], self.environment_of_call())
-        status, seconds, peak = wait_for([self.real, *words], self.environment_of_call())
+        if self.config["floor"] and reason in _LINKS and is_shared_link(command) and not stubs:
+            status, seconds, peak = link(self, command, words)
+        else:
+            status, seconds, peak = wait_for([self.real, *words], self.environment_of_call())
         record.keep(seconds, peak)
         return record.write(self.config["log"], status)
 

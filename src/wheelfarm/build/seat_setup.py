@@ -23,6 +23,7 @@ from wheelfarm import files
 from wheelfarm.build.cache import CompilerCache
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.run import find_program, run
+from wheelfarm.toolkit.floor.prepare import Floor
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -43,6 +44,7 @@ _MODULES = (
     "seat_probe",
     "seat_record",
     "seat_run",
+    "seat_floor",
     "seat",
 )
 _FUTURE = "\nfrom __future__ import annotations\n"
@@ -104,7 +106,7 @@ class SeatSpec:
     ``root`` is the build root: the source tree and ``folder`` lie in it. ``toolkit`` is a CUDA root
     (None for a build without CUDA). ``folders`` are the folders of the environment that differ from
     machine to machine, each under the stable name by which units see it. ``path`` is where host
-    compilers are looked for.
+    compilers are looked for. Shared libraries are linked at ``floor`` where there is one.
     """
 
     root: Path
@@ -116,6 +118,7 @@ class SeatSpec:
     path: str = os.defpath
     c_compiler: str = "gcc"
     cxx_compiler: str = "g++"
+    floor: Floor | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,6 +168,7 @@ def prepare_seat(spec: SeatSpec) -> Seat:
         "names_source": _names_source(spec.toolkit),
         "tools": tools,
         "cache": _cache_config(spec, folder),
+        "floor": _floor_config(spec.floor),
     }
     (folder / "seat.config").write_bytes(marshal.dumps(config))
     _write_program(folder)
@@ -258,6 +262,17 @@ def _cache_config(spec: SeatSpec, folder: Path) -> dict[str, object] | None:
         "kind": spec.cache.kind,
         "program": str(spec.cache.program),
         "environment": environment,
+    }
+
+
+def _floor_config(floor: Floor | None) -> dict[str, str] | None:
+    if floor is None:
+        return None
+    return {
+        "folder": str(floor.folder),
+        "libstdcxx": floor.libstdcxx,
+        "objdump": str(floor.compiler.tool("objdump")),
+        "nm": str(floor.compiler.tool("nm")),
     }
 
 

@@ -1,0 +1,188 @@
+"""Links at a glibc floor: a link's words come in, words with the floor's libraries go out.
+
+Part of the seat (see ``seat_arguments``). Shared libraries alone are linked so; a program of the
+build runs on the building machine. After the link everything that the result takes from the
+system is compared with what the floor has (``limits``, as ``toolkit.floor`` writes it).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from wheelfarm.build.seat_files import remove
+from wheelfarm.build.seat_run import run_program, wait_for
+
+# The typing module is slow to import, and only a type checker needs it.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from wheelfarm.build.seat import Seat
+    from wheelfarm.build.seat_arguments import Command
+
+#: Archives whose symbols a module keeps to itself.
+_HIDDEN = "libc_nonshared.a:libstdc++.a"
+#: Options of links that make no shared library, though ``-shared`` may stand beside them.
+_NOT_SHARED = frozenset(("-r", "-static", "-dlink", "-lib"))
+_JUDGED = frozenset(("GLIBCXX", "CXXABI", "GCC"))
+_NO_VERSION = frozenset(("", "Base"))
+_MOST_SHOWN = 10
+_UNDEFINED = "*UND*"
+_LATER_THAN_ALL = 1 << 30
+
+
+def is_shared_link(command: Command) -> bool:
+    """Return whether a link makes a shared library: not a program, nor an object of objects."""
+    return "-shared" in command.options and not _NOT_SHARED.intersection(command.options)
+
+
+def link(seat: Seat, command: Command, words: list[str]) -> tuple[int, float, int]:
+    """Link a shared library at the floor; return exit status, seconds and peak KiB.
+
+    A result that needs more than the floor has is removed, and what it needs is said. Of a link
+    that failed it is said which symbols the floor lacks, since that is likely why.
+    """
+    floor = Floor(seat.config["floor"])
+    environment = seat.environment_of_call()
+    words = [seat.real, *floor.words(seat.role, words)]
+    status, seconds, peak = wait_for(words, environment)
+    own = f"{seat.config['folder']}/work/{os.getpid()}-link"
+
+    output = command.output or "a.out"
+    if status == 0:
+        listed = run_program([floor.objdump, "-T", output], environment, own)
+        if listed.status != 0:
+            sys.stderr.write(f"seat: error: {floor.objdump} cannot read {output}\n")
+            return 1, seconds, peak
+        faults = floor.faults(listed.out.decode(errors="replace"))
+        wanted = set(faults)
+    else:
+        faults, wanted = {}, set(floor.symbols)
+    found = [name for name in command.objects if ".so" not in name and os.path.isfile(name)]
+    if wanted and found:
+        # Its status is no answer: a linker script among the objects is none of nm's files.
+        listed = run_program([floor.nm, "-A", "-u", *found], environment, own)
+        users = users_of(listed.out.decode(errors="replace"), wanted)
+    else:
+        users = {}
+    if status != 0:
+        faults = {name: ("", floor.symbols[name]) for name in users}
+    if not faults:
+        return status, seconds, peak
+    sys.stderr.write(floor.message(output, faults, users))
+    if status == 0:
+        remove(output)
+    return status or 1, seconds, peak
+
+
+def users_of(listing: str, names: set[str]) -> dict[str, str]:
+    """Return the first object that takes each of some names, from what ``nm -A -u`` lists."""
+    result: dict[str, str] = {}
+    for line in listing.splitlines():
+        words = line.split()
+        if words and words[-1] in names:
+            result.setdefault(words[-1], words[0].rstrip(":"))
+    return result
+
+
+class Floor:
+    """A floor as the seat's configuration has it.
+
+    ``folder`` holds the libraries to link with, ``objdump`` and ``nm`` are the compiler's own,
+    ``libstdcxx`` is ``shared`` or ``static``.
+    """
+
+    __slots__ = ("allowed", "folder", "glibc", "later", "libstdcxx", "nm", "objdump", "symbols")
+
+    def __init__(self, config: dict[str, str]) -> None:
+        self.folder = config["folder"]
+        self.objdump = config["objdump"]
+        self.nm = config["nm"]
+        self.libstdcxx = config["libstdcxx"]
+        self.glibc = ""
+        self.allowed: set[str] = set()
+        self.later: dict[str, str] = {}
+        self.symbols: dict[str, str] = {}
+        with open(f"{self.folder}/limits", encoding="utf-8") as stream:
+            lines = stream.read().splitlines()
+        for line in lines:
+            kind, name, since = line.split()
+            if kind == "floor":
+                self.glibc = since
+            elif kind == "allowed":
+                self.allowed.add(name)
+            elif kind == "later":
+                self.later[name] = since
+            else:
+                self.symbols[name] = since
+
+    def words(self, role: str, words: list[str]) -> list[str]:
+        """Return the words of a link that finds the floor's libraries before all others."""
+        # The system's libstdc++ itself needs a newer glibc, which is no business of this link.
+        more = ["--exclude-libs", _HIDDEN, "--allow-shlib-undefined"]
+        if role == "nvcc":
+            passed = [word for option in more for word in ("-Xlinker", option)]
+        else:
+            passed = [f"-Wl,{more[0]},{more[1]}", f"-Wl,{more[2]}"]
+        return ["-L", self.folder, *words, *passed]
+
+    def faults(self, listing: str) -> dict[str, tuple[str, str]]:
+        """Return what a library takes that the floor lacks: symbol -> (version, glibc).
+
+        ``listing`` is what ``objdump -T`` says of the library.
+        """
+        result: dict[str, tuple[str, str]] = {}
+        for line in listing.splitlines():
+            head, _, tail = line.partition("\t")
+            size, *names = tail.split() or [""]
+            if not head.endswith(_UNDEFINED) or not size or not names:
+                continue
+            version = names[0].strip("()") if len(names) > 1 else ""
+            if version in _NO_VERSION:
+                version = ""
+            since = self.since(names[-1], version)
+            is_weak = "w" in head.partition(" ")[2][:7]
+            if since is not None and (version or not is_weak):
+                result[names[-1]] = (version, since)
+        return result
+
+    def since(self, name: str, version: str) -> str | None:
+        """Return the glibc from which on a symbol is there: None for one that the floor has.
+
+        Empty for a version that no policy promises.
+        """
+        family, _, number = version.partition("_")
+        if family == "GLIBC":
+            return number if _numbers(number) > _numbers(self.glibc) else None
+        if family in _JUDGED:
+            return None if version in self.allowed else self.later.get(version, "")
+        return None if version else self.symbols.get(name)
+
+    def message(
+        self, output: str, faults: dict[str, tuple[str, str]], users: dict[str, str]
+    ) -> str:
+        """Return what is said of a link that the floor does not allow."""
+        lines = []
+        for name in sorted(faults)[:_MOST_SHOWN]:
+            version, since = faults[name]
+            what = f"{name} ({version})" if version else name
+            where = f", taken by {users[name]}" if name in users else ""
+            there = f"there from glibc {since} on" if since else "promised by no manylinux tag"
+            lines.append(f"error: {output} needs {what}{where}: not at floor {self.glibc}, {there}")
+        if len(faults) > _MOST_SHOWN:
+            lines.append(f"error: and {len(faults) - _MOST_SHOWN} more symbols")
+        families = {version.partition("_")[0] for version, _ in faults.values()}
+        if self.libstdcxx == "shared" and families & {"GLIBCXX", "CXXABI"}:
+            lines.append(
+                "`libstdcxx: static` in the recipe makes what is newer in libstdc++ a part of the "
+                "module"
+            )
+        if all(since for _, since in faults.values()):
+            needed = max((since for _, since in faults.values()), key=_numbers)
+            lines.append(f"as it is, the module can be linked at floor {needed}")
+        return "".join(f"seat: {line}\n" for line in lines)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Return a version's numbers; a name such as ABI_DT_RELR (glibc 2.36) is later than all."""
+    parts = text.split(".")
+    return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else (_LATER_THAN_ALL,)

@@ -14,7 +14,7 @@ platforms: [linux_x86_64]
 python_min: "3.10"
 supported_cudas: ["13.0"]
 min_pytorch: "2.14"
-glibc_floor: native
+floor: native
 arch_policy: {"13.0": "8.0+PTX"}
 """
 RECIPE = """\

@@ -23,7 +23,7 @@ python_min: "3.10"
 supported_cudas: ["13.0"]
 min_pytorch: "2.14"
 arch_policy: {"13.0": "8.0+PTX"}
-glibc_floor: native
+floor: native
 """
 MATRIX = f'build_matrix: {{python_versions: ["{PYTHON}"]}}\n'
 RECIPES = {

@@ -29,6 +29,7 @@ from wheelfarm.build.prebuild import run_prebuild_script
 from wheelfarm.build.request import BuildRequest
 from wheelfarm.build.seat_setup import Seat, SeatPart, SeatSpec, prepare_seat
 from wheelfarm.build.unseen import Unseen, unseen_objects
+from wheelfarm.toolkit.floor.prepare import Floor
 from wheelfarm.toolkit.model import Toolkit
 
 logger = logging.getLogger(__name__)
@@ -40,8 +41,9 @@ class Prepared:
 
     ``tree`` is the patched source, ``packages`` holds the build requirements, ``view`` is the CUDA
     root made of ``toolkit``, ``driver_stub`` the folder of the driver's stand-in. ``kept`` is the
-    folder of compiler results that cells of one (CUDA, torch) share, ``peak`` the bytes of the
-    package's largest compile where it was measured.
+    folder of compiler results that cells of one (CUDA, torch) share, ``floor`` what
+    links are made against, ``peak`` the bytes of the package's largest compile where it was
+    measured.
     """
 
     request: BuildRequest
@@ -52,6 +54,7 @@ class Prepared:
     view: Path
     driver_stub: Path
     kept: Path
+    floor: Floor | None = None
     peak: int | None = None
 
 
@@ -163,5 +166,6 @@ def prepare_job_seat(
             cache=None if isinstance(cache, NoCache) else cache,
             part=part,
             path=os.pathsep.join(system_path()),
+            floor=prepared.floor,
         )
     )

@@ -38,6 +38,8 @@ from wheelfarm.files import sha256
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.run import find_program
 from wheelfarm.toolkit.find import find_toolkit
+from wheelfarm.toolkit.floor.binutils import host_compiler
+from wheelfarm.toolkit.floor.prepare import Floor, prepare_floor
 from wheelfarm.toolkit.model import Toolkit
 from wheelfarm.toolkit.stub import make_driver_stub
 from wheelfarm.toolkit.view import make_view
@@ -69,6 +71,7 @@ class Pipeline:
         self.folder = workspace.cell(request.cell.identifier)
         self.logs = self.folder / "logs"
         self.results: dict[str, StepResult] = {}
+        self.floor: Floor | None = None
         self.costs = workspace.cache / "costs" / f"{request.cell.identifier.package}.json"
 
     def run(self) -> BuiltWheel:
@@ -87,6 +90,7 @@ class Pipeline:
             raise BadInputError(message, hint="correct build_subdir in the recipe")
         requirements = self._requirements(tree, environment)
         toolkit, view, stub = self._toolkit(environment, compiler)
+        self.floor = self._floor()
         cell = self.request.cell
         store = f"{cell.identifier.accelerator}-torch{cell.torch_release}"
         return Prepared(
@@ -98,6 +102,7 @@ class Pipeline:
             view=view,
             driver_stub=stub,
             kept=self.workspace.cache / "compilers" / store,
+            floor=self.floor,
             peak=Costs.read(self.costs).peak(),
         )
 
@@ -205,6 +210,18 @@ class Pipeline:
         stub = make_driver_stub(headers, self.folder / "driver", compiler=compiler)
         return toolkit, make_view(toolkit, self.folder / "cuda", stub=stub), stub.parent
 
+    def _floor(self) -> Floor | None:
+        """Make the libraries of the floor's glibc ready, where this machine's is newer."""
+        request = self.request
+        if request.floor is None:
+            return None
+        return prepare_floor(
+            request.floor,
+            host_compiler(),
+            cache=self.workspace.cache / "floors",
+            libstdcxx=request.libstdcxx,
+        )
+
     def _compile(self, prepared: Prepared) -> StepResult:
         def work(folder: Path, log: Path) -> Mapping[str, str]:
             cache = job_cache(prepared, folder / "cache")
@@ -228,6 +245,7 @@ class Pipeline:
             "nvcc_threads": request.nvcc_threads,
             "nvcc_flags": request.nvcc_flags,
             "pure": request.pure,
+            "floor": None if self.floor is None else self.floor.folder.name,
         }
 
     def _repair(
@@ -245,13 +263,13 @@ class Pipeline:
                 wheel,
                 folder / "repaired",
                 library_folders=(*torch, *toolkit.library_dirs),
-                floor=request.glibc_floor,
+                floor=request.floor,
                 log=log,
             )
             (folder / "grafted").write_text("\n".join(repaired.grafted), encoding="utf-8")
             return {"wheel": str(repaired.wheel.relative_to(folder)), "grafted": "grafted"}
 
-        floor = None if request.glibc_floor is None else str(request.glibc_floor)
+        floor = None if request.floor is None else str(request.floor)
         # Decided by content: a compile that was forced and gave other bytes is repaired anew.
         inputs = {"wheel": sha256(compiled.path("wheel")), "floor": floor}
         return self.step("repair", inputs, work)

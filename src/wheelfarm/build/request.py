@@ -18,6 +18,7 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.cell import Cell
+from wheelfarm.model.libstdcxx import LibstdcxxChoice
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit.model import Toolkit
@@ -46,7 +47,8 @@ class BuildRequest:
     objects_behind_seat: Mapping[str, str] = field(default_factory=dict)
     requirements: RequirementPolicy = "pinned"
     requires_dist: tuple[str, ...] | None = None
-    glibc_floor: Minor | None = None
+    floor: Minor | None = None
+    libstdcxx: LibstdcxxChoice = "shared"
     build_tag: str = ""
     torch_pinned: bool = False
     siblings: frozenset[str] = frozenset()

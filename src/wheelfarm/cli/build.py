@@ -27,6 +27,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where a wheel that passes goes (wheelhouse)"
     )
+    parser.add_argument(
+        "--floor",
+        metavar="2.28",
+        help="the oldest glibc that the wheel must run on, or native (default: the policy's; "
+        "native for a project's folder)",
+    )
+    parser.add_argument(
+        "--libstdcxx",
+        choices=("shared", "static"),
+        help="where symbols of libstdc++ that the floor lacks come from (default: the recipe's)",
+    )
     parts = parser.add_argument_group("parts of one build", "jobs that may run on other machines")
     parts.add_argument("--shard", metavar="K/N", help="compile one part of N and write its archive")
     parts.add_argument("--link", action="store_true", help="link the parts' archives")
@@ -104,6 +115,7 @@ def _run(
     from wheelfarm.cli.progress import StepProgress
     from wheelfarm.engines.cell_job import run_cell
 
+    request, expected = _at_floor(arguments, request, expected)
     with StepProgress(str(request.cell), quiet=bool(arguments.quiet)) as progress:
         cell = job.sharded(request, workspace, progress.step)
         if cell is not None and job.shard:
@@ -121,6 +133,22 @@ def _run(
     else:
         _print(result)
     return {"pass": 0, "fail": 1, "could-not-look": 2}[result.report.verdict]
+
+
+def _at_floor(
+    arguments: argparse.Namespace, request: "BuildRequest", expected: "Expected"
+) -> "tuple[BuildRequest, Expected]":
+    """Return what is built and expected with the floor of the command line in its place."""
+    from dataclasses import replace
+
+    from wheelfarm.model.versions import Minor
+
+    if arguments.libstdcxx is not None:
+        request = replace(request, libstdcxx=arguments.libstdcxx)
+    if arguments.floor is None:
+        return request, expected
+    floor = None if arguments.floor == "native" else Minor.parse(arguments.floor)
+    return replace(request, floor=floor), replace(expected, glibc=floor)
 
 
 def _print_shard(arguments: argparse.Namespace, product: "ShardProduct", plan: Path) -> int:

@@ -18,6 +18,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the sub-verbs."""
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True, dest="action")
     show = actions.add_parser("show", help="print which CUDA is found, and every file's place")
+    show.add_argument(
+        "--floor", metavar="2.28", help="print what links at this glibc are made with, in its place"
+    )
+    show.add_argument(
+        "--libstdcxx",
+        choices=("shared", "static"),
+        default="shared",
+        help="where symbols of libstdc++ that the floor lacks come from",
+    )
+    show.add_argument(
+        "--compiler", default="g++", metavar="NAME", help="the C++ compiler (a cross compiler too)"
+    )
     show.set_defaults(run=_show)
     env = actions.add_parser("env", help="print shell exports that point any build at it")
     env.add_argument("--cmake", action="store_true", help="print what CMake reads instead")
@@ -63,6 +75,8 @@ def _find(arguments: argparse.Namespace) -> "Toolkit":
 
 
 def _show(arguments: argparse.Namespace) -> int:
+    if arguments.floor is not None:
+        return _show_floor(arguments)
     toolkit = _find(arguments)
     if arguments.json:
         print_json("wheelfarm.toolkit.show/1", _document(toolkit))
@@ -82,6 +96,39 @@ def _show(arguments: argparse.Namespace) -> int:
     for candidate in toolkit.candidates:
         if candidate.reason:
             print(f"passed over: {clean(str(candidate))}")
+    return 0
+
+
+def _show_floor(arguments: argparse.Namespace) -> int:
+    from wheelfarm.model.versions import Minor
+    from wheelfarm.toolkit.floor.binutils import host_compiler
+    from wheelfarm.toolkit.floor.prepare import prepare_floor
+    from wheelfarm.toolkit.layout import Machine
+    from wheelfarm.toolkit.place import cache_root
+
+    glibc = Minor.parse(arguments.floor)
+    compiler = host_compiler(arguments.compiler)
+    cache = cache_root(Machine.here().environ) / "floors"
+    floor = prepare_floor(glibc, compiler, cache=cache, libstdcxx=arguments.libstdcxx)
+    facts = {
+        "compiler": f"{compiler.version} ({compiler.program})",
+        "machine": compiler.machine,
+        "linker": compiler.linker,
+        "glibc": str(compiler.glibc),
+        "floor": str(glibc),
+        "libstdcxx": arguments.libstdcxx,
+        "source": "the compiler's own glibc, which is not newer" if floor is None else floor.source,
+        "folder": None if floor is None else str(floor.folder),
+    }
+    digests = {} if floor is None else dict(floor.digests)
+    if arguments.json:
+        print_json("wheelfarm.toolkit.show.floor/1", {**facts, "sha256": digests})
+        return 0
+    for name, value in facts.items():
+        if value is not None:
+            print(f"{name}: {clean(value)}")
+    if digests:
+        print_table(("file", "sha256"), sorted(digests.items()))
     return 0
 
 

@@ -124,7 +124,8 @@ def _request(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> Buil
         objects_behind_seat=recipe.objects_behind_seat,
         requirements=recipe.requirements or defaults.requirements,
         requires_dist=own_requirements(farm, lock, recipe, cell.identifier),
-        glibc_floor=recipe.glibc_floor or farm.policy.glibc_floor,
+        floor=recipe.floor or farm.policy.floor,
+        libstdcxx=recipe.libstdcxx or "shared",
         torch_pinned=cell.torch_pinned,
         siblings=frozenset(name.replace("_", "-") for name in farm.recipes),
     )
@@ -176,7 +177,7 @@ def expected_of(farm: Farm, recipe: Recipe, cell: GridCell) -> Expected:
         from_torch=recipe.from_torch,
         cxx_abi=cell.cxx_abi,
         archs=cell.archs,
-        glibc=recipe.glibc_floor or farm.policy.glibc_floor,
+        glibc=recipe.floor or farm.policy.floor,
         requirements=policy if recipe.requires_dist is None else "own",
         allowed_needed=options.allowed_needed,
         max_size=options.max_size_mb << 20 if options.max_size_mb else None,

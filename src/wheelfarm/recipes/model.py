@@ -10,6 +10,7 @@ from packaging.version import Version
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.cell import cell_name
+from wheelfarm.model.libstdcxx import LibstdcxxChoice
 from wheelfarm.model.platform import PLATFORMS, Platform
 from wheelfarm.model.python import PythonAxis, PythonTag
 from wheelfarm.model.versions import Minor
@@ -30,7 +31,8 @@ OVERRIDES = (
     "min_pytorch",
     "build_matrix",
     "requirements",
-    "glibc_floor",
+    "floor",
+    "libstdcxx",
 )
 
 #: The options of ``verify`` that make the gate look away; each needs its reason, under this name.
@@ -219,8 +221,11 @@ class Recipe:
     requirements: Requirements | None = None
     """What becomes of upstream's requirements: `pinned` (kept, and torch pinned as the axis asks),
     `blank` (none) or `upstream` (as they are)."""
-    glibc_floor: Minor | None = None
+    floor: Minor | None = None
     """The oldest glibc that the Linux wheels must run on."""
+    libstdcxx: LibstdcxxChoice | None = None
+    """Where a wheel takes the symbols of libstdc++ from that the floor's systems lack: `shared`
+    (nowhere: they stop the build) or `static` (from libstdc++.a, hidden in the module)."""
     runtime_jit: bool = False
     """Whether the package compiles kernels on the user's machine at run time."""
     verify: VerifyOptions = field(default_factory=VerifyOptions)
@@ -288,9 +293,10 @@ class FarmPolicy:
     """Whether free-threaded Pythons (`3.14t`) are built."""
     min_pytorch: Minor | None = None
     """The lowest torch minor of the whole farm."""
-    glibc_floor: Minor | None = GLIBC_FLOOR
-    """The oldest glibc that the Linux wheels must run on, such as `"2.28"`. The word `native` asks
-    for none: a wheel is tagged with what the building machine's glibc makes true."""
+    floor: Minor | None = GLIBC_FLOOR
+    """The oldest glibc that the Linux wheels must run on, such as `"2.28"`: all links are made
+    against it, on whatever machine. The word `native` asks for none: a wheel is tagged with what
+    the building machine's glibc makes true."""
     defaults: Defaults = field(default_factory=Defaults)
     """What holds for every recipe that says nothing else."""
     store: str = "store"

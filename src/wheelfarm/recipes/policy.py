@@ -31,7 +31,7 @@ def read_policy(reader: Reader) -> FarmPolicy:
         arch_exceptions_aarch64=_exceptions(reader, "arch_exceptions_aarch64"),
         free_threaded=reader.boolean("free_threaded", default=False),
         min_pytorch=reader.parsed("min_pytorch", parts.torch_minor),
-        glibc_floor=_floor(reader),
+        floor=_floor(reader),
         defaults=_defaults(reader.table("defaults")),
         store=reader.string("store", "store"),
         upstream=reader.string("upstream", ""),
@@ -85,6 +85,6 @@ def _check_arch_rows(reader: Reader, policy: FarmPolicy) -> None:
 
 def _floor(reader: Reader) -> Minor | None:
     """Read the floor; the word ``native`` asks for none."""
-    if reader.raw("glibc_floor") == "native":
+    if reader.raw("floor") == "native":
         return None
-    return reader.parsed("glibc_floor", Minor.parse) or GLIBC_FLOOR
+    return reader.parsed("floor", Minor.parse) or GLIBC_FLOOR

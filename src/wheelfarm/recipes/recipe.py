@@ -9,6 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.axis import TORCH_AXES, TorchAxis
 from wheelfarm.model.cell import cell_name
+from wheelfarm.model.libstdcxx import LIBSTDCXX_CHOICES, LibstdcxxChoice
 from wheelfarm.model.python import PythonAxis
 from wheelfarm.model.versions import Minor, parse_version
 from wheelfarm.reading import Reader
@@ -87,7 +88,8 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
         objects_behind_seat=_objects_behind_seat(reader),
         requires_dist=_requires_dist(reader),
         requirements=requirements_choice(reader, "requirements"),
-        glibc_floor=reader.parsed("glibc_floor", Minor.parse),
+        floor=reader.parsed("floor", Minor.parse),
+        libstdcxx=_libstdcxx(reader),
         runtime_jit=reader.boolean("runtime_jit", default=False),
         verify=_verify(reader.table("verify"), folder),
         priority=reader.integer("priority", 0),
@@ -104,6 +106,13 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
 def _one_of(reader: Reader, key: str, allowed: tuple[PythonAxis, ...]) -> PythonAxis:
     word = reader.choice(key, allowed, allowed[0])
     return next((known for known in allowed if known == word), allowed[0])
+
+
+def _libstdcxx(reader: Reader) -> LibstdcxxChoice | None:
+    if not reader.has("libstdcxx"):
+        return None
+    word = reader.choice("libstdcxx", LIBSTDCXX_CHOICES)
+    return next((choice for choice in LIBSTDCXX_CHOICES if choice == word), None)
 
 
 def _torch_axis(reader: Reader) -> tuple[TorchAxis, bool]:

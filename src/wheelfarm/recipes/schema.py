@@ -30,7 +30,7 @@ _MINOR = r"^[0-9]+\.[0-9]+$"
 _PATTERNS = {
     "min_pytorch": r"^[0-9]+\.[0-9]+(\.[0-9]+)?$",
     "from_torch": r"^[0-9]+\.[0-9]+(\.[0-9]+)?$",
-    "glibc_floor": r"^(native|[0-9]+\.[0-9]+)$",
+    "floor": r"^(native|[0-9]+\.[0-9]+)$",
 }
 _WORDS = sorted({word for item in PLATFORMS for word in (item.identifier, item.recipe_word)})
 _PLAIN: dict[object, Schema] = {

@@ -10,17 +10,14 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from wheelfarm import files
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.facts.manylinux import JUDGED, policies, policy_for
+from wheelfarm.model.libstdcxx import LibstdcxxChoice
 from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit.floor import fallbacks, libstdcxx, stubs
 from wheelfarm.toolkit.floor.binutils import HostCompiler, glibc_version
-
-#: How a module gets what its C++ library has beyond the floor: not at all, or as a part of itself.
-LibstdcxxChoice = Literal["shared", "static"]
 
 _FORMAT = 1
 _RECORD = "record.json"

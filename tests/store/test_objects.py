@@ -1,4 +1,8 @@
-"""The store in object storage, against moto's S3 server in a process of its own."""
+"""The store in object storage: S3, Google Cloud Storage and Azure, one contract for all three.
+
+S3 is moto's server in a process of its own, Azure is Microsoft's Azurite from npm (full tier), and
+Google's is a local server of ours, as no emulator speaks the API that obstore uses there.
+"""
 
 import http.client
 import os
@@ -9,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.index.conftest import Farm
+from tests.store import azure_container, gcs_server
 from tests.store_wheels import WHEN, make_wheel, with_bytes_changed
 from wheelfarm.errors import CouldNotLookError
+from wheelfarm.index.build import build_site
+from wheelfarm.index.render import SiteConfig
 from wheelfarm.store.location import open_store
 from wheelfarm.store.model import Record
 from wheelfarm.store.protocol import (
@@ -41,7 +49,8 @@ server.serve_forever()
 
 
 @pytest.fixture(scope="module")
-def endpoint() -> Iterator[str]:
+def s3() -> Iterator[str]:
+    """The address of moto's server."""
     process = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", SERVER],
         stdout=subprocess.PIPE,
@@ -56,15 +65,46 @@ def endpoint() -> Iterator[str]:
     process.stdout.close()
 
 
-@pytest.fixture
-def location(endpoint: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+@pytest.fixture(scope="module")
+def google() -> Iterator[gcs_server.Bucket]:
+    """A bucket as Google's XML API shows it."""
+    with gcs_server.running(gcs_server.Bucket()) as bucket:
+        yield bucket
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of Azurite, installed by npm for this run."""
+    folder = tmp_path_factory.mktemp("azurite")
+    with azure_container.azurite(folder) as address:
+        yield address
+
+
+@pytest.fixture(
+    params=["s3", "gs", pytest.param("az", marks=[pytest.mark.full, pytest.mark.network])]
+)
+def location(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """A new bucket, or a new place in one; the environment leads there."""
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    kind = request.param
     bucket = f"bucket-{abs(hash(request.node.name))}"
+    if kind == "gs":
+        google = request.getfixturevalue("google")
+        monkeypatch.setenv("GOOGLE_SERVICE_ACCOUNT_KEY", google.credentials)
+        monkeypatch.setenv("GOOGLE_BASE_URL", google.url)
+        return f"gs://{google.name}/{bucket}"
+    if kind == "az":
+        azurite = request.getfixturevalue("azure")
+        for name, value in azure_container.environment(azurite).items():
+            monkeypatch.setenv(name, value)
+        azure_container.create(azurite, bucket)
+        return f"az://{bucket}/farm"
+    endpoint = request.getfixturevalue("s3")
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a-secret-key")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
-        monkeypatch.delenv(name, raising=False)
     connection = http.client.HTTPConnection(endpoint.removeprefix("http://"))
     connection.request("PUT", f"/{bucket}")
     assert connection.getresponse().status == 200
@@ -85,7 +125,7 @@ def test_a_published_wheel_can_be_read_by_another_host(
     other = open_store(location)
     assert other.catalogue("demo").records == {NAME: done.record}
     assert other.heads() == store.heads()
-    assert other.heads()["demo"] == other.catalogue("demo").token
+    assert other.heads()["demo"] == other.catalogue("demo").head
     target = tmp_path / "fetched"
     other.fetch(key_of(done.record), target)
     assert target.read_bytes() == made.path.read_bytes()
@@ -169,9 +209,34 @@ def test_removal(store: Store, tmp_path: Path) -> None:
     store.delete(key_of(done.record))
 
 
-def test_a_bucket_that_is_not_there_is_an_error_without_secrets(location: str) -> None:
-    store = open_store("s3://no-such-bucket-anywhere/farm")
-    with pytest.raises(StoreError) as caught:
-        store.heads()
-    assert isinstance(caught.value, CouldNotLookError)
-    assert "a-secret-key" not in str(caught.value)
+def test_a_list_of_many_pages_is_whole(store: Store, tmp_path: Path) -> None:
+    names = [NAME.replace("1.0", f"1.{number}") for number in range(4)]
+    for made in (make_wheel(tmp_path, name) for name in names):
+        publish(store, made.path, made.proof)
+    assert len(list(store.blobs("demo"))) == 12
+    assert len(store.hashes("demo")) == 4
+
+
+def test_a_site_is_built_and_a_second_build_finds_nothing_new(store: Store, tmp_path: Path) -> None:
+    made = make_wheel(tmp_path, NAME)
+    publish(store, made.path, made.proof)
+    farm = Farm(tmp_path, config=SiteConfig(files_url="https://files.example"))
+    first = build_site(store, farm.tree, farm.config, farm.world)
+    assert first.rendered == ("demo",)
+    again = build_site(store, farm.tree, farm.config, farm.world)
+    assert (again.rendered, again.written) == ((), 0)
+    yank(store, [NAME], "bad")
+    assert build_site(store, farm.tree, farm.config, farm.world).rendered == ("demo",)
+
+
+def test_a_bucket_that_is_not_there_is_an_error_without_secrets(
+    location: str, tmp_path: Path
+) -> None:
+    store = open_store(f"{location.partition('://')[0]}://no-such-bucket-anywhere/farm")
+    made = make_wheel(tmp_path, NAME)
+    for action in (store.heads, lambda: publish(store, made.path, made.proof)):
+        with pytest.raises(StoreError) as caught:
+            action()
+        assert isinstance(caught.value, CouldNotLookError)
+        assert "a-secret-key" not in str(caught.value)
+        assert azure_container.KEY not in str(caught.value)

@@ -157,7 +157,7 @@ class _Build:
             if package not in self._catalogues:
                 self._catalogues[package] = self.store.catalogue(package)
                 # Another host may have been faster than we: remember the state that is rendered.
-                self.heads[package] = self._catalogues[package].token
+                self.heads[package] = self._catalogues[package].head
         return [self._catalogues[package] for package in packages]
 
     def _place(self, changed: list[str], found: frozenset[str]) -> None:

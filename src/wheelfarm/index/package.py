@@ -90,7 +90,7 @@ class Desk:
         # A package without wheels has no pages.
         pages = compare(self._tree, stage, rendered.pages if rows else {}, old.pages, full=full)
         state = PackageState(
-            token=self._catalogues[name].token,
+            token=self._catalogues[name].head,
             pages=pages.hashes,
             files=rendered.hosted,
             summary=rendered.summary,

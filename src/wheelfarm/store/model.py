@@ -86,11 +86,20 @@ Records = Mapping[str, Record]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Catalogue:
-    """A package's catalogue: its bytes and the token that names this very state ("" for none)."""
+    """A package's catalogue: its bytes and the token that names this very state ("" for none).
+
+    ``shown`` is what the store's list of catalogues says of the state, where that is not the token.
+    """
 
     package: str
     data: bytes = b""
     token: str = ""
+    shown: str = ""
+
+    @property
+    def head(self) -> str:
+        """The state as ``heads`` of the store tells it."""
+        return self.shown or self.token
 
     @property
     def records(self) -> dict[str, Record]:

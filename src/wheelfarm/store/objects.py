@@ -27,6 +27,15 @@ from wheelfarm.store.protocol import (
 
 _CHUNK = 8 << 20
 
+#: Where each kind's environment may name another endpoint (the last are those of emulators).
+_AZURE = ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT", "AZURITE_BLOB_STORAGE_URL")
+_ENDPOINTS = {
+    "s3": ("AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"),
+    "gs": ("GOOGLE_BASE_URL",),
+    "az": _AZURE,
+    "azure": _AZURE,
+}
+
 
 class ObjectStore:
     """A store under a bucket's prefix; ``client`` is an obstore store."""
@@ -39,16 +48,18 @@ class ObjectStore:
     def open(cls, location: str) -> "ObjectStore":
         """Open ``s3://bucket/prefix`` and its like.
 
-        Plain http is allowed only where the endpoint of the environment is on loopback.
+        Plain http is allowed only where the endpoint of the environment is on loopback. Raises
+        BadInputError without the extra, StoreError where the environment lacks something.
         """
         try:
             from obstore.store import from_url  # noqa: PLC0415 - an extra
         except ImportError as error:
             message = f"{location} needs obstore"
             raise BadInputError(message, hint="pip install 'wheelfarm[objects]'") from error
-        endpoint = os.environ.get("AWS_ENDPOINT_URL", "")
-        loopback = urlsplit(endpoint).hostname in {"127.0.0.1", "localhost", "::1"}
-        named: dict[str, Any] = {"client_options": {"allow_http": loopback}}
+        loopback = {"127.0.0.1", "localhost", "::1"}
+        endpoints = (os.environ.get(name, "") for name in _ENDPOINTS[location.partition("://")[0]])
+        local = any(urlsplit(each).hostname in loopback for each in endpoints)
+        named: dict[str, Any] = {"client_options": {"allow_http": local}}
         with _translated(location):
             return cls(from_url(location, **named), location)
 
@@ -58,12 +69,12 @@ class ObjectStore:
         return self._location
 
     def heads(self) -> Mapping[str, str]:
-        """Return each package with its catalogue's ETag or generation."""
+        """Return each package with its catalogue's ETag."""
         found = {}
         for meta in self._list("catalogue/"):
             name = str(meta["path"]).rpartition("/")[2]
             if name.endswith(".json"):
-                found[name.removesuffix(".json")] = _token(meta)
+                found[name.removesuffix(".json")] = _head(meta)
         return found
 
     def catalogue(self, package: str) -> Catalogue:
@@ -76,7 +87,8 @@ class ObjectStore:
                 data = bytes(answer.bytes())
             except FileNotFoundError:
                 return Catalogue(package=package)
-        return Catalogue(package=package, data=data, token=_token(answer.meta))
+        meta = answer.meta
+        return Catalogue(package=package, data=data, token=_token(meta), shown=_head(meta))
 
     def replace(self, package: str, records: Records, token: str) -> str:
         """Write a catalogue whose state is still ``token``: a conditional write."""
@@ -194,9 +206,17 @@ def _token(meta: Mapping[str, Any]) -> str:
     return json.dumps(state, sort_keys=True)
 
 
+def _head(meta: Mapping[str, Any]) -> str:
+    """Return the state of an object as a list and a read of it say alike.
+
+    Lists name no version or generation, and Azure's write the ETag without its quotes.
+    """
+    return str(meta["e_tag"]).strip('"')
+
+
 @contextlib.contextmanager
 def _translated(location: str) -> Iterator[None]:
-    """Turn the library's errors into ours; absent objects stay FileNotFoundError."""
+    """Turn the library's errors into ours; who expects absent objects catches them inside."""
     from obstore.exceptions import (  # noqa: PLC0415 - an extra
         AlreadyExistsError,
         BaseError,
@@ -207,6 +227,9 @@ def _translated(location: str) -> Iterator[None]:
         yield
     except (AlreadyExistsError, PreconditionError):
         raise
+    except FileNotFoundError as error:
+        message = f"{location} could not be used: there is no such bucket or container"
+        raise StoreError(message, hint="check the address, or make the bucket first") from error
     except BaseError as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else ""
         message = f"{location} could not be used: {first or type(error).__name__}"

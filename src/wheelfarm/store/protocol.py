@@ -58,7 +58,10 @@ class StoreReader(Protocol):
         """What a user gives to open this store; it never holds a secret."""
 
     def heads(self) -> Mapping[str, str]:
-        """Return each package with the token of its catalogue's present state."""
+        """Return each package with what tells its catalogue's present state from any other.
+
+        A catalogue that was read tells it too, as ``head``.
+        """
 
     def catalogue(self, package: str) -> Catalogue:
         """Return a package's records; an unknown package has none."""

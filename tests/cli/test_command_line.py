@@ -1,10 +1,12 @@
 """The command line as a whole: verbs, exit codes, streams, and what the user side imports."""
 
+import argparse
 import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +219,35 @@ def test_every_level_takes_the_common_options(words: tuple[str, ...]) -> None:
     done = wheelfarm(*words, "--help")
     assert done.returncode == 0
     assert all(f"--{option}" in done.stdout for option in ("json", "verbose", "quiet"))
+
+
+def leaves(
+    parser: argparse.ArgumentParser, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+    """Return every verb and sub-verb that takes no further one, with its parser."""
+    deeper = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    if not deeper:
+        yield words, parser
+    for action in deeper:
+        for word, child in action.choices.items():
+            yield from leaves(child, (*words, word))
+
+
+def test_an_empty_path_is_a_usage_error_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    # An unset variable in a script; Path("") would be the current folder.
+    tried = 0
+    for words, parser in leaves(whole_parser()):
+        for action in parser._actions:
+            option = [*action.option_strings][:1]
+            if option and action.type is not Path and action.dest != "store":
+                continue
+            tried += 1
+            with pytest.raises(SystemExit) as stopped:
+                main([*words, *option, ""])
+            assert stopped.value.code == 64, (words, action.dest)
+            text = capsys.readouterr().err
+            assert "it is empty; give a value" in text or "invalid choice" in text, (words, text)
+    assert tried > 50
 
 
 def test_quiet_stands_behind_a_sub_verb_too() -> None:

@@ -15,6 +15,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -52,11 +53,23 @@ class _Parser(argparse.ArgumentParser):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        # An unset variable in a script must not become the current folder, or "every package".
+        # Where an empty text means something, the option says ``type=str``.
+        self.register("type", None, _some_text)
+        self.register("type", Path, lambda text: Path(_some_text(text)))
         _add_common(self)
 
     def error(self, message: str) -> "None":  # type: ignore[override]
         self.print_usage(sys.stderr)
         self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
+
+
+def _some_text(text: str) -> str:
+    """Return what a user gave for an argument; argparse.ArgumentTypeError where it is empty."""
+    if not text:
+        message = "it is empty; give a value (or, in a script, see which variable is unset)"
+        raise argparse.ArgumentTypeError(message)
+    return text
 
 
 class _CleanFormatter(logging.Formatter):

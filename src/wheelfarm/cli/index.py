@@ -28,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     build.add_argument(
         "--no-aliases", action="store_true", help="list each file once, also on the root pages"
     )
-    build.add_argument("--base-url", default="", help="the site's own address, for commands")
+    build.add_argument(
+        "--base-url", type=str, default="", help="the site's own address, for commands"
+    )
     build.add_argument(
         "--grid", type=Path, metavar="FILE", help="decisions for the coverage page (JSON)"
     )

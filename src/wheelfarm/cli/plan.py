@@ -38,7 +38,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rebuild", action="store_true", help="plan cells that exist too, with the next build tag"
     )
-    parser.add_argument("--reason", default="", help="why wheels that exist are built again")
+    parser.add_argument(
+        "--reason", type=str, default="", help="why wheels that exist are built again"
+    )
     parser.add_argument("--budget-minutes", type=float, help="plan no more than this costs")
     parser.add_argument("--explain", action="store_true", help="show every candidate's decision")
     parser.add_argument(

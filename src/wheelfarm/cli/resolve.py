@@ -37,7 +37,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     lock.add_argument(
         "--profile", action="append", default=[], metavar="NAME=HOST.json", help="repeatable"
     )
-    lock.add_argument("--feature", default="", metavar="NAME", help="pixi: into this feature")
+    lock.add_argument(
+        "--feature", type=str, default="", metavar="NAME", help="pixi: into this feature"
+    )
     lock.add_argument("--pixi-version", metavar="X.Y", help="write for this pixi (default: 0.71)")
     lock.add_argument(
         "--upgrade", action="store_true", help="take newer wheels than those of --output's lock"
@@ -57,6 +59,7 @@ def add_index_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--releases",
         metavar="OWNER/NAME",
+        type=str,
         default="",
         help="the farm's GitHub repository, asked when the index is out of reach"
         " (WHEELFARM_RELEASES)",

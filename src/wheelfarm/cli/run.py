@@ -46,7 +46,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--engine", choices=("local", "dask", "container"), default="local")
     parser.add_argument(
-        "--scheduler", default="", metavar="ADDRESS", help="of Dask, such as tcp://host:8786"
+        "--scheduler",
+        type=str,
+        default="",
+        metavar="ADDRESS",
+        help="of Dask, such as tcp://host:8786",
     )
 
 

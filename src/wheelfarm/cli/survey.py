@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the tree to read; with --check, the farm's folder",
     )
     parser.add_argument(
-        "--subdir", default="", metavar="DIR", help="where the package's build files lie"
+        "--subdir", type=str, default="", metavar="DIR", help="where the package's build files lie"
     )
     parser.add_argument(
         "--check",

@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import zipfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,7 @@ from wheelfarm.model.arch import Arch
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.store.evidence import Declared
 from wheelfarm.store.publish import Proof
+from wheelfarm.values import replace
 
 WHEN = datetime(2026, 3, 4, 5, 6, 7, tzinfo=timezone.utc)
 

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +26,7 @@ from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.cell import Cell, CellId
 from wheelfarm.model.python import PythonTag
+from wheelfarm.values import replace
 from wheelfarm.verify.subject import Expected
 
 pytestmark = [pytest.mark.compile, pytest.mark.torch]

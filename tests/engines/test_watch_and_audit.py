@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from tests.store_wheels import WHEN, Made, make_wheel
 from wheelfarm.store.directory import DirectoryStore
 from wheelfarm.store.publish import publish, yank
 from wheelfarm.upstream.facts import dump_facts
+from wheelfarm.values import replace
 from wheelfarm.verify.report import GATE_VERSION
 
 FACTS = facts_of(release("cu130", "2.14.1", {"linux_x86_64": ["3.10", "3.11"]}))

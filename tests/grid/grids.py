@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from wheelfarm.model.versions import Minor
 from wheelfarm.recipes.model import FarmPolicy, PathSource, Recipe
 from wheelfarm.upstream.facts import committed_facts
 from wheelfarm.upstream.model import Release, UpstreamFacts
+from wheelfarm.values import replace
 
 LINES = ("12.4", "12.6", "12.8", "12.9", "13.0", "13.2")
 

@@ -6,7 +6,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from wheelfarm.index.render import SiteConfig
 from wheelfarm.index.shipped import ShippedTorch
 from wheelfarm.store.publish import publish, yank
 from wheelfarm.upstream.facts import committed_facts
+from wheelfarm.values import replace
 
 X86 = "manylinux_2_28_x86_64"
 HOSTILE = '"><img src=x onerror=alert(1)></script><script>alert(2)</script>'

@@ -4,7 +4,6 @@ import hashlib
 import html
 import json
 import re
-from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -15,6 +14,7 @@ from wheelfarm.index.listing import Link, links_of_html, links_of_json
 from wheelfarm.index.model import Manifest, read_part
 from wheelfarm.index.render import SiteConfig
 from wheelfarm.store.publish import metadata_of, yank
+from wheelfarm.values import replace
 
 X86 = "manylinux_2_28_x86_64"
 LINKED = f"demo-1.0+cu130torch2.10-cp311-cp311-{X86}.whl"

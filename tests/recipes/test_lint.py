@@ -1,7 +1,6 @@
 """Lint: what a farm's files say wrongly though they can be read."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from wheelfarm.recipes.load import load_farm
 from wheelfarm.recipes.lock import FarmLock, LockedArchive, LockEntry, load_lock
 from wheelfarm.recipes.lock_file import save_lock
 from wheelfarm.recipes.patch_digest import patch_digest
+from wheelfarm.values import replace
 
 
 def locked(folder: Path, verdicts: dict[str, str]) -> None:

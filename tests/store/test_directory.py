@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from wheelfarm.store.protocol import (
     metadata_key,
 )
 from wheelfarm.store.publish import Published, metadata_of, publish, unyank, yank
+from wheelfarm.values import replace
 
 NAME = "demo-1.0+cu130torch2.14-cp311-cp311-manylinux_2_28_x86_64.whl"
 

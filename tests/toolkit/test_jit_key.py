@@ -4,7 +4,6 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from wheelfarm.toolkit.flags import flags_of
 from wheelfarm.toolkit.jit_key import Sources, jit_key
 from wheelfarm.toolkit.jit_store import JitStore
 from wheelfarm.toolkit.layout import Machine
+from wheelfarm.values import replace
 
 LONG_AGO = time.time() - 3600
 

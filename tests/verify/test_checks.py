@@ -1,7 +1,6 @@
 """Every check of the gate: a wheel that fails it, and the sentence that says why."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from tests.binaries import dll, fatbin, library, run
 from tests.verify.helpers import CELL, MODULE, NAME, archs, judge, minor, report_of, whole
 from tests.wheels import INIT, make_wheel
 from wheelfarm.model.cell import CellId
+from wheelfarm.values import replace
 from wheelfarm.verify.gate import CHECKS, verify_wheel
 from wheelfarm.verify.report import Check, Report
 from wheelfarm.verify.subject import Expected

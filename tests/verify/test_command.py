@@ -2,7 +2,6 @@
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from tests.wheels import INIT, make_wheel
 from wheelfarm.cli import main
 from wheelfarm.errors import BadInputError
 from wheelfarm.facts.wheel import read_wheel
+from wheelfarm.values import replace
 from wheelfarm.verify import facts_cache, gpu_check, import_child
 from wheelfarm.verify.facts_cache import cached_facts
 from wheelfarm.verify.gate import verify_wheel

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -18,6 +18,7 @@ from wheelfarm.build.cache import CompilerCache
 from wheelfarm.build.calls import read_calls
 from wheelfarm.build.seat_setup import Seat, SeatSpec, prepare_seat
 from wheelfarm.run import run
+from wheelfarm.values import replace
 
 Status = Literal["pass", "fail"]
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm import files
@@ -31,6 +31,7 @@ from wheelfarm.build.seat_setup import Seat, SeatPart, SeatSpec, prepare_seat
 from wheelfarm.build.unseen import Unseen, unseen_objects
 from wheelfarm.toolkit.floor.prepare import Floor
 from wheelfarm.toolkit.model import Toolkit
+from wheelfarm.values import replace
 
 logger = logging.getLogger(__name__)
 

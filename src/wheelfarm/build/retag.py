@@ -1,7 +1,6 @@
 """From a repaired wheel to the cell's: name, tags, requirements and RECORD change together."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Literal
@@ -21,6 +20,7 @@ from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.cell import CellId
 from wheelfarm.model.versions import Minor
 from wheelfarm.model.wheel_name import WheelName
+from wheelfarm.values import replace
 
 RequirementPolicy = Literal["pinned", "blank", "upstream"]
 

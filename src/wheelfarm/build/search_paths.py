@@ -7,7 +7,6 @@ wheel in site-packages, so that an import works without importing torch first.
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from wheelfarm.build.programs import find_beside
@@ -16,6 +15,7 @@ from wheelfarm.facts.elf import read_elf
 from wheelfarm.facts.libraries import is_torch_library, nvidia_library
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.run import run
+from wheelfarm.values import replace
 
 _ELF = b"\x7fELF"
 _FIRST_UNIFIED = 13

@@ -13,12 +13,13 @@ import stat
 import time
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm import files
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.wheel_name import WheelName
+from wheelfarm.values import replace
 
 #: 1980-01-01, the earliest date a zip can hold; used where SOURCE_DATE_EPOCH is not set.
 EARLIEST = 315532800

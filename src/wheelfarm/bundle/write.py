@@ -8,7 +8,7 @@ import hashlib
 import html
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -23,6 +23,7 @@ from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.choose import Choice
 from wheelfarm.resolve.lock import Profile, Question, merged
 from wheelfarm.resolve.writers import pylock
+from wheelfarm.values import replace
 
 BUNDLE_SCHEMA = "wheelfarm.bundle/1"
 

@@ -26,8 +26,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Write the recipe (and a policy where there is none), lock it, and print what was written."""
-    from dataclasses import replace
-
     from wheelfarm import files
     from wheelfarm.cli.farm_option import chosen_recipes, farm_of
     from wheelfarm.errors import BadInputError
@@ -40,6 +38,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.recipes.pypi import index_url
     from wheelfarm.recipes.resolve_source import resolve_source
     from wheelfarm.upstream.facts import committed_facts
+    from wheelfarm.values import replace
 
     client, index = Client(), index_url()
     name, sdist = _find(arguments.name, client, index)

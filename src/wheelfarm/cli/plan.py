@@ -5,12 +5,12 @@ import gc
 import json
 import sys
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfarm.cli.farm_option import add_farm_option, farm_of, grids_of
 from wheelfarm.cli.output import clean, print_json_rows, print_table
+from wheelfarm.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

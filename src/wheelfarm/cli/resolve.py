@@ -297,8 +297,6 @@ def _available(arguments: argparse.Namespace, session: "Session") -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     """Ask a lock's own question again, with its wheels preferred; exit 1 where it fails."""
-    from dataclasses import replace
-
     from wheelfarm.errors import NegativeVerdictError
     from wheelfarm.resolve.asking import Asking
     from wheelfarm.resolve.check import check
@@ -306,6 +304,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from wheelfarm.resolve.detect import detect
     from wheelfarm.resolve.locked import read_lock
     from wheelfarm.resolve.resolution import Settings
+    from wheelfarm.values import replace
 
     lock = read_lock(arguments.check)
     question = lock.question

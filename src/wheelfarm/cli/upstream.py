@@ -85,7 +85,6 @@ def _show(facts: "UpstreamFacts", *, as_json: bool) -> None:
 
 def _refresh(arguments: argparse.Namespace, facts: "UpstreamFacts", path: Path | None) -> int:
     import datetime as dt
-    from dataclasses import replace
 
     from wheelfarm import files
     from wheelfarm.http import Client
@@ -93,6 +92,7 @@ def _refresh(arguments: argparse.Namespace, facts: "UpstreamFacts", path: Path |
     from wheelfarm.model.versions import Minor
     from wheelfarm.upstream.facts import dump_facts
     from wheelfarm.upstream.refresh import BASE_URL, refresh
+    from wheelfarm.values import replace
 
     also = [Accelerator.cuda(Minor.parse(text)) for text in arguments.cuda]
     found = refresh(facts, client=Client(), base_url=arguments.base_url or BASE_URL, also=also)

@@ -69,9 +69,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _tasks(arguments: argparse.Namespace) -> "list[Task]":
-    from dataclasses import replace
-
     from wheelfarm.model.cell import CellId
+    from wheelfarm.values import replace
     from wheelfarm.verify.batch import Task
     from wheelfarm.verify.facts_cache import facts_folder
 
@@ -92,10 +91,9 @@ def _tasks(arguments: argparse.Namespace) -> "list[Task]":
 
 def _of_farm(folder: Path, tasks: "list[Task]") -> "list[Task]":
     """Return the tasks with each wheel's cell and what its recipe and the policy expect of it."""
-    from dataclasses import replace
-
     from wheelfarm.engines.farm_cells import find_farm_cell
     from wheelfarm.recipes.load import load_farm
+    from wheelfarm.values import replace
     from wheelfarm.verify.subject import cell_of
 
     farm = load_farm(folder)

@@ -6,7 +6,7 @@ built, and only its report tells of it.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm import files
@@ -15,6 +15,7 @@ from wheelfarm.build.request import BuildRequest, BuiltWheel
 from wheelfarm.build.steps import Inputs, stable_key
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.reading import read_json
+from wheelfarm.values import replace
 from wheelfarm.verify.gate import verify_wheel
 from wheelfarm.verify.report import GATE_VERSION, Report, report_path
 from wheelfarm.verify.subject import Expected

@@ -9,7 +9,7 @@ import logging
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from wheelfarm.engines.record import RunRecord
 from wheelfarm.engines.schedule import Schedule
 from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.recipes.model import Farm
+from wheelfarm.values import replace
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import platform
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from wheelfarm.engines.job_result import JobResult, Status
 from wheelfarm.engines.plan_file import PlannedJob
 from wheelfarm.errors import BadInputError, CouldNotLookError, WheelfarmError
 from wheelfarm.model.cell import CellId
+from wheelfarm.values import replace
 from wheelfarm.verify.report import report_path
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from wheelfarm.build.pipeline import StepListener
@@ -21,6 +21,7 @@ from wheelfarm.engines.plan_file import PlannedJob
 from wheelfarm.engines.record import RunRecord
 from wheelfarm.engines.schedule import Schedule
 from wheelfarm.run import signal_name
+from wheelfarm.values import replace
 
 logger = logging.getLogger(__name__)
 

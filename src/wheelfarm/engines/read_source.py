@@ -5,7 +5,6 @@ trusted patch script.
 """
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm.engines.source_tree import fetch_tree, patch_tree
@@ -14,6 +13,7 @@ from wheelfarm.recipes.model import Recipe
 from wheelfarm.recipes.patch_digest import patch_digest
 from wheelfarm.recipes.source_version import read_source_version
 from wheelfarm.survey import SurveyResult, survey_tree
+from wheelfarm.values import replace
 
 
 def read_source(recipe: Recipe, entry: LockEntry, old: LockEntry | None) -> LockEntry:

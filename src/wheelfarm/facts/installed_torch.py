@@ -2,7 +2,6 @@
 
 import ast
 import re
-from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 
@@ -10,9 +9,10 @@ from packaging.version import InvalidVersion, Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import Minor
+from wheelfarm.values import value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class InstalledTorch:
     """A torch: its folder, the full version of ``version.py``, its CUDA, its requirements.
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from wheelfarm.facts.fatbin import toolkit_of
@@ -12,6 +11,7 @@ from wheelfarm.facts.python_symbols import python_use
 from wheelfarm.facts.torch_symbols import cxx_abi_of, is_torch_symbol, torch_use
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.versions import Minor
+from wheelfarm.values import replace
 
 _VERSION = re.compile(r"(?P<set>GLIBC|GLIBCXX|CXXABI)_(?P<numbers>\d+(?:\.\d+)*)")
 #: Not a symbol version but a promise: packed relative relocations need glibc 2.36.

@@ -1,7 +1,6 @@
 """Recipes, policy and upstream facts in; every package's cells and decisions out. Pure."""
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
 
 from packaging.version import Version
 
@@ -11,6 +10,7 @@ from wheelfarm.grid.points import PointRules, points_of
 from wheelfarm.grid.rows import Row, rows_of
 from wheelfarm.recipes.model import BuildMatrix, FarmPolicy, Recipe
 from wheelfarm.upstream.model import UpstreamFacts
+from wheelfarm.values import replace
 
 
 def make_grid(

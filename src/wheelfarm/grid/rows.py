@@ -1,7 +1,7 @@
 """The rows of the grid: for each CUDA line and torch minor, the one release that it pins."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from packaging.version import Version
 
@@ -14,6 +14,7 @@ from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, is_release
 from wheelfarm.recipes.model import FarmPolicy
 from wheelfarm.upstream.model import Release, UpstreamFacts
+from wheelfarm.values import replace
 
 
 @dataclass(frozen=True, slots=True)

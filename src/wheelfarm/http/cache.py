@@ -8,14 +8,15 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
+
+from wheelfarm.values import value
 
 _KEPT_HEADERS = ("etag", "last-modified", "content-type")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Cached:
     """A page as it was: final address, the headers that are kept, body."""
 

@@ -7,7 +7,6 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -26,6 +25,7 @@ from wheelfarm.http.errors import (
     UnreachableError,
     redacted,
 )
+from wheelfarm.values import value
 
 if TYPE_CHECKING:
     from wheelfarm.http.download import Part, Progress
@@ -49,7 +49,7 @@ MAX_PAGE = 256 << 20
 MAX_FILE = 16 << 30
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Response:
     """An answer: final address (after redirects), status, headers with lower-case names, body."""
 

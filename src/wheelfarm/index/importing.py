@@ -7,7 +7,7 @@ stranger's; what the gate refuses stays out, with the reason.
 import json
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
@@ -26,6 +26,7 @@ from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.store.proof import proof_of
 from wheelfarm.store.protocol import RefusedError, Store
 from wheelfarm.store.publish import publish
+from wheelfarm.values import replace
 from wheelfarm.verify.gate import verify_wheel
 
 Outcome = Literal["published", "unchanged", "restored", "skipped", "refused"]

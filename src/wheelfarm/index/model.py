@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from wheelfarm.model.accelerator import Accelerator
@@ -14,12 +13,13 @@ from wheelfarm.model.axis import TORCH_AXES, CxxAbi, TorchAxis
 from wheelfarm.model.versions import Minor
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import Reader
+from wheelfarm.values import value
 
 MANIFEST_SCHEMA = "wheelfarm.manifest/1"
 PACKAGE_SCHEMA = "wheelfarm.package/1"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Module:
     """One binary with device code: its path in the wheel, and the architectures it holds."""
 
@@ -28,7 +28,7 @@ class Module:
     ptx: tuple[Arch, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class WheelEntry:
     """One wheel of the manifest: everything a resolver needs, proven from the binary.
 
@@ -54,7 +54,7 @@ class WheelEntry:
     needs_driver: bool = False
     runtime_jit: bool = False
     libraries: tuple[str, ...] = ()
-    modules: tuple[Module, ...] | None = field(default=None)
+    modules: tuple[Module, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as the manifest writes it; empty fields are left out."""
@@ -124,7 +124,7 @@ class WheelEntry:
         )
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@value(kw_only=False, order=True)
 class Combination:
     """One channel of the site: an accelerator and a torch minor, ``cu130/torch2.14``."""
 
@@ -151,7 +151,7 @@ class Combination:
         return self.path
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class PackagePart:
     """Where a package's part of the manifest stands, and what is in it.
 
@@ -166,7 +166,7 @@ class PackagePart:
     wheels: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Manifest:
     """``/manifest/index.json``: packages by normalised name, and every channel of the site.
 

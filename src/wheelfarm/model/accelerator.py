@@ -1,11 +1,11 @@
 """What a wheel's device code was built for: ``cu130``, later ``rocm7.0``."""
 
 import re
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import Minor
+from wheelfarm.values import value
 
 Kind = Literal["cuda", "rocm", "xpu", "cpu"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -18,7 +18,7 @@ _FIRST_TWO_DIGIT_MAJOR = 10
 _LONE_MAJORS = range(10, 20)
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@value(kw_only=False, order=True)
 class Accelerator:
     """A kind of device and its toolkit's version; ``cpu`` and ``xpu`` have none.
 

@@ -8,10 +8,10 @@ no SASS with desktop parts of the same major.
 """
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.values import value
 
 Suffix = Literal["", "a", "f"]
 
@@ -22,7 +22,7 @@ _SM = re.compile(r"(?:sm_|compute_|sm|)(\d{2,3})([af]?)", re.ASCII)
 TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)})
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@value(kw_only=False, order=True)
 class Arch:
     """A compute capability with its feature suffix: ``9.0``, ``9.0a``, ``10.0f``."""
 
@@ -99,7 +99,7 @@ class Arch:
         return f"{self.major}.{self.minor}{self.suffix}"
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@value(kw_only=False, order=True)
 class ArchRequest:
     """One entry of an arch list: SASS for ``arch``, and PTX too where ``ptx`` is set."""
 
@@ -117,7 +117,7 @@ class ArchRequest:
         return f"{self.arch}{'+PTX' if self.ptx else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class ArchList:
     """A list of architectures as TORCH_CUDA_ARCH_LIST takes it, sorted, each once."""
 

@@ -1,8 +1,9 @@
 """A decision about one candidate: accepted, or rejected with a reason. Every candidate gets one."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from wheelfarm.values import value
 
 T = TypeVar("T")
 
@@ -10,7 +11,7 @@ T = TypeVar("T")
 Rule = Callable[[T], "str | None"]
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class Decision(Generic[T]):
     """What was decided of ``candidate``; ``reason`` is empty where it is accepted."""
 

@@ -1,14 +1,14 @@
 """Operating system and processor of a cell."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.values import value
 
 System = Literal["linux", "windows"]
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@value(kw_only=False, order=True)
 class Platform:
     """A platform under the three names it has: in a cell, in a recipe, in a wheel's tag."""
 

@@ -1,11 +1,11 @@
 """The Python part of a cell and of a wheel: ``cp311``, ``cp313t``, ``cp310.abi3``, ``py3``."""
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import Minor
+from wheelfarm.values import value
 
 PythonAxis = Literal["exact", "abi3", "none"]
 
@@ -13,7 +13,7 @@ _CPYTHON = re.compile(r"cp(\d)(\d+)(t?)(\.abi3)?", re.ASCII)
 _DOTTED = re.compile(r"(\d)\.(\d+)(t?)", re.ASCII)
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@value(kw_only=False, order=True)
 class PythonTag:
     """A CPython (``version``, free-threaded or not), an abi3 floor, or any Python 3 at all."""
 

@@ -1,17 +1,17 @@
 """Versions as numbers, never as text: ``2.1`` is not ``2.10``."""
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from packaging.version import InvalidVersion, Version
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.values import value
 
 _MINOR = re.compile(r"(\d+)\.(\d+)", re.ASCII)
 
 
-@dataclass(frozen=True, order=True, slots=True)
+@value(kw_only=False, order=True)
 class Minor:
     """Two numbers: torch ``2.14``, CUDA ``13.0``, Python ``3.11``, glibc ``2.28``."""
 

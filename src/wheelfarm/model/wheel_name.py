@@ -8,7 +8,6 @@ the local version says of CUDA and torch has no standard, so every farm's habit 
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from packaging.version import Version
@@ -19,6 +18,7 @@ from wheelfarm.model.platform import Platform
 from wheelfarm.model.project_name import normalized
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
+from wheelfarm.values import value
 
 if TYPE_CHECKING:
     from wheelfarm.model.cell import CellId
@@ -35,7 +35,7 @@ _CXX11_ABI = re.compile(r"cxx11abi(true|false)")
 _PYTHON = re.compile(r"cp(\d)(\d+)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class Label:
     """What a local version says: accelerator, torch, C++ ABI; None for each that it does not say.
 
@@ -91,7 +91,7 @@ def _torch_version(text: str, *, with_patch: bool) -> tuple[Minor | None, Versio
     return minor, release
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class WheelName:
     """A wheel's file name in its parts, as they are written; ``str()`` is the file name."""
 

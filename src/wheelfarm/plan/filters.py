@@ -3,7 +3,6 @@
 import difflib
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.grid.model import GridCell, GridDecision, PackageGrid, Point
@@ -13,6 +12,7 @@ from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.plan.model import Filters
+from wheelfarm.values import replace
 
 #: One filter on points: what it is called, the words given, a point's word, a word's spelling.
 _Dimension = tuple[str, tuple[str, ...], Callable[[Point], str], Callable[[str], str]]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from packaging.version import Version
@@ -11,6 +11,7 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import parse_version
 from wheelfarm.reading import Reader, parse_json, read_text
 from wheelfarm.recipes.model import Farm, PathSource, Recipe
+from wheelfarm.values import replace
 
 SCHEMA = "wheelfarm.lock/1"
 

@@ -1,13 +1,13 @@
 """What is asked for, and how: the value that every kind of input becomes."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from wheelfarm.resolve.candidate import Wanted
+from wheelfarm.values import NOTHING, value
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Asking:
     """What a file asks for and how: packages, index addresses by backend, and the rest.
 
@@ -16,8 +16,8 @@ class Asking:
     """
 
     wanted: tuple[Wanted, ...]
-    indexes: Mapping[str, str] = field(default_factory=dict)
+    indexes: Mapping[str, str] = NOTHING
     releases: str = ""
     choose_torch: bool = False
     prereleases: bool = False
-    carried: Mapping[str, Any] = field(default_factory=dict)
+    carried: Mapping[str, Any] = NOTHING

@@ -6,12 +6,12 @@ configured. To serve another accelerator from its own index is to set that index
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.values import value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Backend:
     """One backend: its word, the accelerator kind of its wheels' labels, its index setting.
 

@@ -1,7 +1,6 @@
 """A wheel that an index offers, and what is asked for: the two values that every rule compares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -13,12 +12,17 @@ from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.wheel_name import Label, WheelName
 from wheelfarm.resolve.host import Host
+from wheelfarm.values import value
 
 if TYPE_CHECKING:
     from packaging.markers import Marker
 
 
-@dataclass(frozen=True, kw_only=True)
+#: What holds for a package of which any version will do.
+_ANY_VERSION = SpecifierSet()
+
+
+@value(unseen=("source",))
 class Candidate:
     """One wheel as one package's page offers it.
 
@@ -32,7 +36,7 @@ class Candidate:
     serves: WheelName
     proven: bool
     torch_axis: TorchAxis | None
-    source: Callable[[], WheelEntry] = field(repr=False, compare=False)
+    source: Callable[[], WheelEntry]
 
     @classmethod
     def of(cls, entry: WheelEntry, *, serves: WheelName, proven: bool) -> "Candidate":
@@ -81,7 +85,7 @@ def _label(local: str) -> Label:
     return Label.parse(local)
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Wanted:
     """One package that is asked for: normalised name, versions, extras, and who asks.
 
@@ -90,7 +94,7 @@ class Wanted:
     """
 
     name: str
-    specifier: SpecifierSet = field(default_factory=SpecifierSet)
+    specifier: SpecifierSet = _ANY_VERSION
     extras: frozenset[str] = frozenset()
     because: str = ""
     optional: bool = False
@@ -101,7 +105,7 @@ class Wanted:
         return f"{self.name}{extras}{self.specifier}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Target:
     """What wheels must fit: a host, and the torch and accelerator that all of them share.
 
@@ -140,7 +144,7 @@ Aspect = Literal[
 ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Failure:
     """One rule's no: its aspect, the reason, and what would change it."""
 

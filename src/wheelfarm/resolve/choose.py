@@ -1,7 +1,6 @@
 """The choice: one wheel per package, all for one torch and accelerator, dependencies included."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from wheelfarm.model.decision import Decision
@@ -11,6 +10,7 @@ from wheelfarm.resolve.needs import Need, read_need
 from wheelfarm.resolve.pages import Page
 from wheelfarm.resolve.ranking import coarse_rank, rank, remarks
 from wheelfarm.resolve.rules import failures, refused_by_name
+from wheelfarm.values import replace, value
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -29,7 +29,7 @@ class Pages(Protocol):
         """Return the page of a required package; None where it is not this index's to serve."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Choice:
     """One chosen wheel: who asked for it, what a user should know, what it needs besides.
 
@@ -43,7 +43,7 @@ class Choice:
     outside: tuple[Need, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Miss:
     """A package for which no wheel serves; ``page`` None where the index has no such package."""
 
@@ -52,7 +52,7 @@ class Miss:
     decisions: tuple[Decision[Candidate], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Answer:
     """What came of one target: choices by package, or the packages that nothing serves."""
 
@@ -70,12 +70,12 @@ class Answer:
 _Solution = tuple[dict[str, Wanted], dict[str, Candidate]]
 
 
-@dataclass
 class _Search:
-    target: Target
-    pages: Pages
-    steps: int = 0
-    misses: dict[str, Miss] = field(default_factory=dict)
+    def __init__(self, target: Target, pages: Pages) -> None:
+        self.target = target
+        self.pages = pages
+        self.steps = 0
+        self.misses: dict[str, Miss] = {}
 
     def solve(
         self, wanted: Mapping[str, Wanted], chosen: Mapping[str, Candidate]

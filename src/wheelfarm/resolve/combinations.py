@@ -5,7 +5,6 @@ driver runs it, and torch's own libraries have code for every GPU. Then the pack
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from packaging.version import Version
 
@@ -20,6 +19,7 @@ from wheelfarm.resolve.backends import BACKENDS
 from wheelfarm.resolve.drivers import runs_machine_code, translates_ptx
 from wheelfarm.resolve.host import Host
 from wheelfarm.upstream.model import UpstreamFacts
+from wheelfarm.values import value
 
 #: Combinations that are known to work widely, per processor: for a machine that decides nothing.
 _KNOWN_GOOD = {
@@ -29,7 +29,7 @@ _KNOWN_GOOD = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class TorchOption:
     """One torch that could be installed: its newest patch release of a minor, its accelerator."""
 

@@ -4,18 +4,18 @@
 """
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve import kernel_files, nvml, smi
 from wheelfarm.resolve.drivers import cuda_of_driver
 from wheelfarm.resolve.host import DeviceState, Fact, Gpu, nothing
+from wheelfarm.values import replace, value
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Devices:
     """The facts of the accelerators of a machine."""
 

@@ -1,7 +1,6 @@
 """Why there is no answer, in words: the nearest misses, and the one change that would help."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from wheelfarm.model.decision import Decision
 from wheelfarm.resolve.candidate import Candidate, Failure, Target
@@ -13,6 +12,7 @@ from wheelfarm.resolve.ranking import rank
 from wheelfarm.resolve.resolution import Resolution
 from wheelfarm.resolve.rules import failures
 from wheelfarm.resolve.sources import Index
+from wheelfarm.values import value
 
 #: How many near misses a report shows of a package.
 _SHOWN = 3
@@ -20,7 +20,7 @@ _SHOWN = 3
 _TORCHES_SHOWN = 6
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class NearMiss:
     """A wheel that would serve if only few things were other."""
 

@@ -4,13 +4,13 @@ Another file's hash is never used, and what cannot be downloaded is refused.
 """
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm.errors import NegativeVerdictError
 from wheelfarm.http import Client, redacted
 from wheelfarm.resolve.choose import Choice
 from wheelfarm.resolve.resolution import Resolution
+from wheelfarm.values import replace
 
 
 def with_hashes(resolution: Resolution, client: Client, *, download: bool = True) -> Resolution:

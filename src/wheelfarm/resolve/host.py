@@ -4,7 +4,6 @@ Values only; ``detect`` fills them in.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 from packaging.version import Version
@@ -15,6 +14,7 @@ from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
 from wheelfarm.reading import Reader
+from wheelfarm.values import NOTHING, replace, value
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ DeviceState = Literal["present", "none", "broken", "unknown"]
 DEVICE_STATES: tuple[DeviceState, ...] = get_args(DeviceState)
 
 
-@dataclass(frozen=True, slots=True)
+@value(kw_only=False)
 class Fact(Generic[T]):
     """One value and where it was read; ``problem`` says why there is no value, or what is odd."""
 
@@ -47,7 +47,7 @@ def nothing(source: str = "", problem: str = "") -> "Fact[Any]":
     return Fact(None, source, problem)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Gpu:
     """One GPU: its number on the machine, its name where known, and its compute capability.
 
@@ -73,7 +73,7 @@ class Gpu:
         return f"{self.name} ({capability})" if self.name else f"GPU {self.index} ({capability})"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Libc:
     """A C library: ``glibc`` or ``musl``, and its version."""
 
@@ -91,7 +91,7 @@ class Libc:
         return f"{self.kind} {self.version}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Host:
     """The machine and environment that a choice is made for.
 
@@ -119,7 +119,7 @@ class Host:
     driver: Fact[str]
     driver_cuda: Fact[Minor]
     visible_devices: Fact[str]
-    installed: Mapping[str, str] = field(default_factory=dict)
+    installed: Mapping[str, str] = NOTHING
     installed_source: str = ""
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm.errors import BadInputError
@@ -10,6 +9,7 @@ from wheelfarm.reading import Reader, read_text, read_toml
 from wheelfarm.resolve.asking import Asking
 from wheelfarm.resolve.candidate import Wanted
 from wheelfarm.resolve.choose import parse_wanted
+from wheelfarm.values import replace
 
 #: Tables of a comfy-env.toml that are pixi's own and go into a pixi.toml as they stand.
 _PIXI_TABLES = (

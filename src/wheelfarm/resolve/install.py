@@ -9,7 +9,6 @@ wheels themselves, without their requirements, by address and hash.
 import os
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm.errors import BadInputError, BuildError, CouldNotLookError
@@ -19,12 +18,13 @@ from wheelfarm.resolve.needs import Need
 from wheelfarm.resolve.resolution import Resolution
 from wheelfarm.resolve.torch_pin import FAMILY
 from wheelfarm.resolve.writers.requirements import requirement as requirement_of
+from wheelfarm.values import value
 
 _PIP = ("-m", "pip")
 _QUIET = ("--disable-pip-version-check", "--no-input")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class InstallPlan:
     """What is installed: a chosen torch, others' projects, then wheels; all constrained.
 

@@ -6,7 +6,6 @@ child.
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
 from wheelfarm.reading import Reader, parse_json
 from wheelfarm.resolve.host import Libc
+from wheelfarm.values import value
 
 #: The question, in a form that every Python 3 understands. Paths that ``-c`` adds are left out.
 _QUESTION = """
@@ -46,7 +46,7 @@ def answer():
 """
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Interpreter:
     """What an interpreter says of itself; ``path`` are the folders that it imports from."""
 

@@ -5,11 +5,11 @@ there is a GPU and which driver runs it; only the device tree tells a compute ca
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm.model.arch import Arch
 from wheelfarm.resolve.host import Gpu
+from wheelfarm.values import value
 
 _NVIDIA = "0x10de"
 _DISPLAY_CLASSES = ("0x0300", "0x0302")
@@ -24,7 +24,7 @@ _TEGRA = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class KernelFiles:
     """What the kernel's files tell: GPUs, the loaded driver, and whether they could be read."""
 

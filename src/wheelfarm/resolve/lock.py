@@ -5,7 +5,6 @@ ask the same question again on any machine.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,11 +15,12 @@ from wheelfarm.resolve.choose import Choice
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.pages import safe_address
 from wheelfarm.resolve.resolution import Resolution
+from wheelfarm.values import NOTHING, value
 
 LOCK_SCHEMA = "wheelfarm.lock/1"
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Profile:
     """One host's answer under its name; the name is empty where a lock holds one host alone."""
 
@@ -28,7 +28,7 @@ class Profile:
     resolution: Resolution
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class LockedWheel:
     """One wheel of a written lock: its package, address, hash, and the profiles that take it."""
 
@@ -38,7 +38,7 @@ class LockedWheel:
     profiles: tuple[str, ...] = ("",)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Question:
     """What a lock answers: index, packages, how, and each profile's host in stated facts."""
 
@@ -46,7 +46,7 @@ class Question:
     packages: tuple[str, ...]
     choose_torch: bool = False
     prereleases: bool = False
-    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    profiles: Mapping[str, Mapping[str, str]] = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
         """Return the note as it stands in a lock."""

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.reading import parse_json, parse_toml, read_text
 from wheelfarm.resolve.lock import LockedWheel, Question
 from wheelfarm.resolve.writers.requirements import NOTE
+from wheelfarm.values import value
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>[\w.-]+) @ (?P<url>[^\s#]+)(?:#sha256=| --hash=sha256:)(?P<sha256>[0-9a-f]{64})$",
@@ -19,7 +19,7 @@ _URL = re.compile(r"(?P<url>[^#]+)#sha256=(?P<sha256>[0-9a-f]{64})")
 _EXTRA = re.compile(r"'([^']+)' in extras")
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Lock:
     """A lock's question and its wheels."""
 

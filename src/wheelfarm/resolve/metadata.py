@@ -2,12 +2,12 @@
 
 import hashlib
 import re
-from dataclasses import replace
 from email.parser import HeaderParser
 from urllib.parse import urlsplit
 
 from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
 from wheelfarm.resolve.candidate import Candidate
+from wheelfarm.values import replace
 
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 #: No METADATA is larger (bytes).

@@ -5,12 +5,12 @@ name with versions. Anything else (markers, extras, addresses) goes through it.
 """
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from wheelfarm.model.project_name import normalized
+from wheelfarm.values import value
 
 if TYPE_CHECKING:
     from packaging.markers import Marker
@@ -22,7 +22,7 @@ _SHORT = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Need:
     """One requirement: normalised name, versions, extras, and an address or a marker if any."""
 

@@ -5,12 +5,12 @@ nvmlDeviceGetCudaComputeCapability. Strings are bytes here, whatever a binding m
 """
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfarm.model.arch import Arch
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.host import Gpu
+from wheelfarm.values import value
 
 if TYPE_CHECKING:
     import ctypes
@@ -27,7 +27,7 @@ _REASONS = {
 _TEXT = 96
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Answer:
     """What a look at the devices told: GPUs, driver and its CUDA, or why it failed.
 

@@ -1,10 +1,11 @@
 """The facts of a host that a flag or an environment variable may state; light, for ``--help``."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from wheelfarm.values import value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Override:
     """One fact that a flag or an environment variable states instead of the machine."""
 

@@ -1,7 +1,6 @@
 """The pages of one index for one host: fetched as they are needed, each once."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from wheelfarm.http import Client
 from wheelfarm.resolve.candidate import Candidate
@@ -9,6 +8,7 @@ from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.metadata import with_metadata
 from wheelfarm.resolve.pages import Page
 from wheelfarm.resolve.sources import Index
+from wheelfarm.values import replace
 
 
 class PageBook:

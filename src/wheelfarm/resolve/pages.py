@@ -7,7 +7,6 @@ import contextlib
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -19,11 +18,12 @@ from wheelfarm.reading import Reader
 from wheelfarm.resolve import tags
 from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.host import Host
+from wheelfarm.values import NOTHING, replace, value
 
 _SHA256 = re.compile(r"(?:^|&)sha256=([0-9a-fA-F]{64})(?:&|$)")
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Page:
     """What an index offers of one package.
 
@@ -50,7 +50,7 @@ class Page:
         return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Listed:
     """One entry of a manifest whose file name's tags do not fit the host: read only if asked."""
 
@@ -71,7 +71,7 @@ class Listed:
         return offer.candidate()
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Offer:
     """One file as a page lists it, its name read and the rest not yet.
 
@@ -82,7 +82,7 @@ class Offer:
     serves: WheelName
     address: str
     page: str
-    raw: Mapping[str, Any] = field(default_factory=dict)
+    raw: Mapping[str, Any] = NOTHING
     proven: bool = False
 
     def candidate(self) -> Candidate:

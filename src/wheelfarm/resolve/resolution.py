@@ -1,6 +1,5 @@
 """The way from names to an answer: pages are fetched as they are needed, and read once."""
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -18,6 +17,7 @@ from wheelfarm.resolve.page_book import PageBook
 from wheelfarm.resolve.sources import Index
 from wheelfarm.resolve.torch_files import official_cxx_abi
 from wheelfarm.resolve.torch_pin import FAMILY, TorchPin, chosen_pin, installed_pin
+from wheelfarm.values import replace, value
 
 if TYPE_CHECKING:
     from wheelfarm.resolve.combinations import TorchOption
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ROUNDS = 8
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Resolution:
     """An answer with what it was asked, of which index, and what should be said of it.
 
@@ -51,7 +51,7 @@ class Resolution:
         return self.answer.choices
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Settings:
     """How to choose: whether torch may be chosen anew, and whether pre-releases count."""
 
@@ -97,7 +97,7 @@ def _absent(pages: PageBook, name: str) -> bool:
     return page is None or page.missing
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Asked:
     """What was asked for, sorted out: the index's packages, torch, and torch's family."""
 
@@ -119,7 +119,7 @@ class Asked:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class _Run:
     asked: Asked
     host: Host

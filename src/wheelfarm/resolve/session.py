@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from wheelfarm.errors import UsageError
@@ -17,6 +16,7 @@ from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, stated_facts
 from wheelfarm.resolve.resolution import Settings, resolve
 from wheelfarm.resolve.sources import Index, open_index
+from wheelfarm.values import replace, value
 
 #: Lock formats, and the file name that each is written to where none is given.
 FORMATS = {
@@ -28,7 +28,7 @@ FORMATS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@value
 class Session:
     """What a run works with."""
 
@@ -36,7 +36,7 @@ class Session:
     client: Client
     index_option: str | None = None
     releases: str = ""
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = Settings()
     download: bool = True
 
     def index(self, host: Host) -> Index:

@@ -5,7 +5,6 @@ that file is not readable the ``nvidia-*`` requirements of the metadata tell the
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -18,6 +17,7 @@ from wheelfarm.model.platform import PLATFORMS
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.host import Fact, nothing
 from wheelfarm.resolve.interpreter import Interpreter
+from wheelfarm.values import value
 
 _TOOLKIT = re.compile(
     r"^Requires-Dist:\s*(?:cuda-toolkit(?:\[[^\]]*\])?|nvidia-cuda-runtime(?:-cu\d+)?)"
@@ -29,7 +29,7 @@ _NEW_ABI = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_string"
 _OLD_ABI = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKSs"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class TorchFiles:
     """The facts of an installed torch; every value None where there is no torch."""
 

@@ -5,7 +5,6 @@ another CUDA line than PyPI's: torch is pinned to what is installed, or comes fr
 """
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -15,6 +14,7 @@ from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.platform import Platform
 from wheelfarm.reading import Reader, parse_json
 from wheelfarm.resolve.host import Host
+from wheelfarm.values import value
 
 if TYPE_CHECKING:
     from wheelfarm.upstream.model import UpstreamFacts
@@ -25,7 +25,7 @@ _TORCH_INDEX = "https://download.pytorch.org/whl"
 _TORCH_INDEX_VARIABLE = "WHEELFARM_TORCH_INDEX"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class TorchPin:
     """Torch as a lock names it.
 

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.index.model import WheelEntry
 from wheelfarm.reading import Reader, parse_json
+from wheelfarm.values import replace
 
 CATALOGUE_SCHEMA = "wheelfarm.catalogue/1"
 """The schema of ``catalogue/<package>.json``."""

@@ -9,7 +9,7 @@ import hashlib
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
@@ -28,6 +28,7 @@ from wheelfarm.store.protocol import (
     update,
     wheel_key,
 )
+from wheelfarm.values import replace
 
 Clock = Callable[[], datetime]
 

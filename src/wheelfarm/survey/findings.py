@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, get_args
 
 from wheelfarm.survey.guards import Guard, Guards
 from wheelfarm.survey.logic import holds_plainly
 from wheelfarm.survey.model import Evidence, Shows, SurveyResult, SurveyVerdict
+from wheelfarm.values import replace
 
 #: At most this many places stand in the evidence of one result.
 MAX_EVIDENCE = 24

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +34,7 @@ from wheelfarm.toolkit.parts import (
     wheel_name,
 )
 from wheelfarm.toolkit.roots import conda_roots, pathfinder_roots, system_roots, wheel_roots
+from wheelfarm.values import replace
 
 logger = logging.getLogger(__name__)
 

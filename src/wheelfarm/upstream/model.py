@@ -5,7 +5,6 @@ Everything here was observed and is committed; nothing is guessed. A release tha
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from packaging.version import Version
 
@@ -15,9 +14,10 @@ from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
+from wheelfarm.values import value
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Release:
     """One torch release of one accelerator: the Pythons it has wheels for, per platform."""
 
@@ -35,7 +35,7 @@ class Release:
         return python in self.pythons.get(platform, ())
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class TorchArchs:
     """The architectures that torch's own libraries hold, from a torch minor upward."""
 
@@ -45,7 +45,7 @@ class TorchArchs:
     archs: ArchList
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class UpstreamFacts:
     """All facts of one file.
 

@@ -1,7 +1,7 @@
 """Upstream facts and PyTorch's pages in, newer facts and the difference out. Nothing is removed."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wheelfarm.errors import CouldNotLookError
@@ -11,6 +11,7 @@ from wheelfarm.model.platform import PLATFORMS, Platform
 from wheelfarm.model.versions import Minor
 from wheelfarm.upstream.model import Release, UpstreamFacts
 from wheelfarm.upstream.pages import PartialPageError, TorchPage, cuda_folders, torch_page
+from wheelfarm.values import replace
 
 if TYPE_CHECKING:
     from packaging.version import Version

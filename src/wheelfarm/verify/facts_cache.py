@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm import files
@@ -13,6 +12,7 @@ from wheelfarm.facts.model import Problem, WheelFacts
 from wheelfarm.facts.wheel import read_wheel
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import read_json
+from wheelfarm.values import replace
 
 logger = logging.getLogger(__name__)
 

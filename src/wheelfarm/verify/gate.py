@@ -1,12 +1,12 @@
 """The gate: from a wheel's path, its cell and what is expected of it to a report."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm.facts.model import WheelFacts
 from wheelfarm.facts.wheel import read_wheel
 from wheelfarm.model.cell import CellId
+from wheelfarm.values import replace
 from wheelfarm.verify.arch_checks import check_architectures
 from wheelfarm.verify.archive_checks import (
     check_metadata,

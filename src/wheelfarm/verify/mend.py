@@ -7,7 +7,7 @@ true. What would have to be invented (a METADATA, a library, an architecture) is
 
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm.build.search_paths import relative_search_paths
@@ -17,6 +17,7 @@ from wheelfarm.facts.manylinux import lowest_true
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.run import find_program, run
+from wheelfarm.values import replace
 from wheelfarm.verify.gate import verify_wheel
 from wheelfarm.verify.library_checks import is_relative
 from wheelfarm.verify.platform_checks import check_platform_tag

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +22,7 @@ from wheelfarm.build.cache_doctor import Check, examine
 from wheelfarm.cli import main
 from wheelfarm.cli.cache import parse_size
 from wheelfarm.errors import BadInputError
+from wheelfarm.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +26,7 @@ from wheelfarm.build.seat_setup import STUB_MARK
 from wheelfarm.build.unseen import BehindSeatError, Unseen, unseen_objects
 from wheelfarm.errors import BadInputError
 from wheelfarm.run import ProgramFailedError, Stop, run
+from wheelfarm.values import replace
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from wheelfarm.build.calls import failures, summarise
 from wheelfarm.build.seat_run import Finished
 from wheelfarm.build.seat_setup import STUB_MARK, SeatPart, SeatSpec, prepare_seat
+from wheelfarm.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

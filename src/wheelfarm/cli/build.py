@@ -139,9 +139,8 @@ def _at_floor(
     arguments: argparse.Namespace, request: "BuildRequest", expected: "Expected"
 ) -> "tuple[BuildRequest, Expected]":
     """Return what is built and expected with the floor of the command line in its place."""
-    from dataclasses import replace
-
     from wheelfarm.model.versions import Minor
+    from wheelfarm.values import replace
 
     if arguments.libstdcxx is not None:
         request = replace(request, libstdcxx=arguments.libstdcxx)

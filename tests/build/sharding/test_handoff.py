@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +36,7 @@ from wheelfarm.model.arch import ArchList
 from wheelfarm.model.cell import Cell, CellId
 from wheelfarm.run import find_program
 from wheelfarm.toolkit.find import find_toolkit
+from wheelfarm.values import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

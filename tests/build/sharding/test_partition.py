@@ -1,7 +1,6 @@
 """Sharing out units: the plan's shape, its balance, its file, and what units cost."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from wheelfarm.build.partition import (
     hashed_makespan,
 )
 from wheelfarm.errors import BadInputError, FaultsError
+from wheelfarm.values import replace
 
 
 def unit(key: str, *, kind: str = "cu", archs: int = 1, **more: object) -> Unit:

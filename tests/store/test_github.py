@@ -17,6 +17,8 @@ from tests.store.github_server import (
     status,
 )
 from tests.store_wheels import WHEN, make_wheel, with_bytes_changed
+from wheelfarm.build.costs import Costs, Measured
+from wheelfarm.store.costs import StoredCosts
 from wheelfarm.store.github import GithubStore
 from wheelfarm.store.github_api import GithubApi
 from wheelfarm.store.location import open_store
@@ -215,6 +217,38 @@ def test_two_hosts_that_change_one_catalogue_at_once_lose_nothing(
     catalogues = [n for n in github.names("demo-latest") if n.startswith("catalogue")]
     assert len(catalogues) == 1
     assert len(store.catalogue("demo").records) == 3
+
+
+def test_costs_of_two_hosts_at_once_stand_side_by_side_until_the_next_change(
+    github: Github, tmp_path: Path
+) -> None:
+    store = store_of(github)
+    mine, theirs = StoredCosts(lambda: store), StoredCosts(lambda: store_of(github))
+    assert mine.read("demo").measured == {}
+    one, two, three, four = (
+        Costs({f"{name}.cu": {1: Measured(archs=1, seconds=2.0, peak=3)}}) for name in "abcd"
+    )
+    mine.add("demo", one)
+
+    def at_the_worst_moment() -> None:
+        release = github.release("demo-latest")
+        ours = [a for a in release.assets if a.name.startswith("costs")]
+        release.assets.remove(ours[1])
+        theirs.add("demo", three)
+        release.assets.append(ours[1])
+
+    github.before_delete = at_the_worst_moment
+    mine.add("demo", two)
+    assert len(store.costs("demo").documents) == 2
+    assert set(mine.read("demo").measured) == {"a.cu", "b.cu", "c.cu"}
+    mine.add("demo", four)
+    assert len(store.costs("demo").documents) == 1
+    assert set(theirs.read("demo").measured) == {"a.cu", "b.cu", "c.cu", "d.cu"}
+    # Beside wheels they are no wheels, and no catalogue either.
+    made = make_wheel(tmp_path, NAME)
+    publish(store, made.path, made.proof)
+    assert set(store.catalogue("demo").records) == {NAME}
+    assert len(list(store.blobs("demo"))) == 3
 
 
 def test_yank_and_removal(github: Github, tmp_path: Path) -> None:

@@ -16,13 +16,16 @@ import pytest
 from tests.index.conftest import Farm
 from tests.store import azure_container, gcs_server
 from tests.store_wheels import WHEN, make_wheel, with_bytes_changed
+from wheelfarm.build.costs import Costs, Measured
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.index.build import build_site
 from wheelfarm.index.render import SiteConfig
+from wheelfarm.store.costs import StoredCosts
 from wheelfarm.store.location import open_store
 from wheelfarm.store.model import Record
 from wheelfarm.store.protocol import (
     BlobMissingError,
+    CostState,
     RefusedError,
     Store,
     StoreConflictError,
@@ -171,6 +174,20 @@ def test_the_first_of_two_writers_wins_and_the_other_goes_again(
     assert len(calls) == 2
     assert set(records) == {NAME, other.name}
     assert store.catalogue("demo").records == records
+
+
+def test_costs_are_written_only_onto_the_state_that_was_read(store: Store, location: str) -> None:
+    assert store.costs("demo") == CostState()
+    mine = StoredCosts(lambda: store)
+    mine.add("demo", Costs({"a.cu": {1: Measured(archs=1, seconds=2.0, peak=3)}}))
+    seen = store.costs("demo")
+    theirs = StoredCosts(lambda: open_store(location))
+    theirs.add("demo", Costs({"b.cu": {1: Measured(archs=1, seconds=4.0, peak=3)}}))
+    for token in (seen.token, ""):
+        with pytest.raises(StoreConflictError):
+            store.replace_costs("demo", seen.documents[0], token)
+    assert set(mine.read("demo").measured) == {"a.cu", "b.cu"}
+    assert store.heads() == {}
 
 
 def test_two_processes_publish_into_one_bucket(

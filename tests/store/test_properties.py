@@ -6,6 +6,7 @@ from html import escape
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from wheelfarm.build.costs import Costs, Measured
 from wheelfarm.errors import BadInputError
 from wheelfarm.index.listing import links_of_html
 from wheelfarm.index.model import WheelEntry
@@ -65,6 +66,38 @@ def test_merging_loses_nothing_and_knows_no_order(
         assert record in states
         assert record.revision == max(state.revision for state in states)
     assert merge([whole, whole]) == whole
+
+
+@some.composite
+def costs(draw: some.DrawFn) -> Costs:
+    values = some.builds(
+        Measured,
+        archs=some.integers(0, 2),
+        seconds=some.sampled_from([1.0, 2.5]),
+        peak=some.integers(0, 3),
+        at=some.sampled_from(["", "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]),
+    )
+    keys = some.sampled_from(["a.cu", "b c.cpp"])
+    found = draw(some.lists(some.tuples(keys, values), max_size=5))
+    merged = Costs()
+    for key, value in found:
+        merged = merged.merged(Costs({key: {value.archs: value}}))
+    return merged
+
+
+@given(costs(), costs(), costs())
+def test_merging_costs_keeps_the_newest_and_knows_no_order(
+    one: Costs, two: Costs, three: Costs
+) -> None:
+    whole = one.merged(two).merged(three).measured
+    assert whole == three.merged(one.merged(two)).measured == two.merged(three.merged(one)).measured
+    for key, values in whole.items():
+        for archs, value in values.items():
+            given = [m[key][archs] for m in (one.measured, two.measured, three.measured)
+                     if archs in m.get(key, {})]  # fmt: skip
+            assert value in given
+            assert value.at == max(each.at for each in given)
+    assert Costs.of_bytes(Costs(whole).to_bytes(), "costs").measured == whole
 
 
 @given(some.text(), some.text(min_size=1))

@@ -1,21 +1,27 @@
 """What a unit costs: times of earlier builds come in, an estimate for every unit goes out.
 
-The times are kept per package and unit, with the number of architectures, in one JSON file. A unit
+The times are kept per package and unit, with the number of architectures, in one JSON file here and
+in the farm's store. A unit
 that was never measured is estimated from its kind, size and architectures; the estimate is scaled
 by how the package's measured units compare with theirs.
 """
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from statistics import median
+from typing import Protocol
 
 from wheelfarm import files
 from wheelfarm.build.calls import Call
 from wheelfarm.build.census import Unit, unit_key
-from wheelfarm.errors import BadInputError
-from wheelfarm.reading import Reader, read_json
+from wheelfarm.errors import BadInputError, WheelfarmError
+from wheelfarm.reading import Reader, parse_json
+
+logger = logging.getLogger(__name__)
 
 SCHEMA = "wheelfarm.costs/1"
 
@@ -30,11 +36,15 @@ _FIXED_OTHER = 5.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Measured:
-    """What one unit took: seconds and its processes' peak bytes, for ``archs`` of them."""
+    """What one unit took: seconds and its processes' peak bytes, for ``archs`` of them.
+
+    ``at`` is when (RFC 3339, UTC): of two measurements of one unit the newer one counts.
+    """
 
     archs: int
     seconds: float
     peak: int
+    at: str = ""
 
 
 class Costs:
@@ -76,7 +86,18 @@ class Costs:
         peaks = [value.peak for values in self._measured.values() for value in values.values()]
         return max(peaks, default=0) or None
 
-    def with_calls(self, calls: Iterable[Call], keys: Iterable[str] = ()) -> "Costs":
+    def merged(self, other: "Costs") -> "Costs":
+        """Return both; where both have a unit's, the newer ones (the order does not matter)."""
+        merged = self.measured
+        for key, values in other.measured.items():
+            known = merged.setdefault(key, {})
+            for archs, value in values.items():
+                known[archs] = max(known.get(archs, value), value, key=_rank)
+        return Costs(merged)
+
+    def with_calls(
+        self, calls: Iterable[Call], keys: Iterable[str] = (), *, at: str = ""
+    ) -> "Costs":
         """Return the costs with what a build measured: its compiles that no cache answered.
 
         Where a build compiles one source into one object several times, with other options each
@@ -94,32 +115,39 @@ class Costs:
                 archs=archs,
                 seconds=sum(call.seconds for call in compiles.values()),
                 peak=max(call.peak for call in compiles.values()),
+                at=at,
             )
         return Costs(merged)
 
-    @classmethod
-    def add(cls, path: Path, calls: Iterable[Call], keys: Iterable[str] = ()) -> None:
-        """Add what a build measured to a package's file; jobs may do so at the same time."""
-        with files.locked(path.with_suffix(".lock")):
-            cls.read(path).with_calls(calls, keys).write(path)
-
-    def write(self, path: Path) -> None:
-        """Write the costs to their file."""
+    def to_bytes(self) -> bytes:
+        """Return the costs as their file has them."""
         units = {
             key: [
-                {"archs": value.archs, "seconds": round(value.seconds, 3), "peak": value.peak}
+                {
+                    "archs": value.archs,
+                    "seconds": round(value.seconds, 3),
+                    "peak": value.peak,
+                    "at": value.at,
+                }
                 for _, value in sorted(values.items())
             ]
             for key, values in sorted(self._measured.items())
         }
-        files.write_text(path, json.dumps({"schema": SCHEMA, "units": units}, indent=1) + "\n")
+        return (json.dumps({"schema": SCHEMA, "units": units}, indent=1) + "\n").encode()
+
+    def write(self, path: Path) -> None:
+        """Write the costs to their file."""
+        files.write_bytes(path, self.to_bytes())
 
     @classmethod
     def read(cls, path: Path) -> "Costs":
         """Read the costs of a package; no file is no costs. BadInputError where it is none."""
-        if not path.exists():
-            return cls()
-        reader = Reader(read_json(path), str(path))
+        return cls.of_bytes(path.read_bytes(), str(path)) if path.exists() else cls()
+
+    @classmethod
+    def of_bytes(cls, data: bytes, context: str) -> "Costs":
+        """Read what ``to_bytes`` wrote; BadInputError where it is something else."""
+        reader = Reader(parse_json(data, context), context)
         if reader.string("schema") != SCHEMA:
             reader.fault(f"expected {SCHEMA}", "schema")
         units = reader.table("units")
@@ -130,10 +158,70 @@ class Costs:
                     archs=entry.integer("archs", least=0),
                     seconds=_seconds(entry),
                     peak=entry.integer("peak", least=0),
+                    at=entry.string("at", ""),
                 )
                 measured.setdefault(key, {})[value.archs] = value
-        reader.finish(hint="remove the file: costs are measured anew")
+        reader.finish(hint="remove it: costs are measured anew")
         return cls(measured)
+
+
+class SharedCosts(Protocol):
+    """Where machines share costs, by package; each method may raise WheelfarmError."""
+
+    def read(self, package: str) -> Costs:
+        """Return what all machines measured of a package."""
+
+    def add(self, package: str, costs: Costs) -> None:
+        """Add what was measured here to it."""
+
+
+class CostBook:
+    """The costs of one package: a file of this machine, and what machines share.
+
+    Costs only balance a partition: where the shared ones cannot be had, that is said, and the
+    machine's own serve.
+    """
+
+    def __init__(self, path: Path, package: str, shared: SharedCosts | None) -> None:
+        self.path = path
+        self.package = package
+        self.shared = shared
+
+    def read(self) -> Costs:
+        """Return what is known, and keep it in the file; BadInputError where that is none."""
+        if self.shared is None:
+            return Costs.read(self.path)
+        try:
+            found = self.shared.read(self.package)
+        except WheelfarmError as error:
+            logger.warning("the shared costs of %s could not be read: %s", self.package, error)
+            return Costs.read(self.path)
+        with files.locked(self.path.with_suffix(".lock")):
+            known = Costs.read(self.path)
+            merged = known.merged(found)
+            if merged.measured != known.measured:
+                merged.write(self.path)
+        return merged
+
+    def add(self, calls: Iterable[Call], keys: Iterable[str] = ()) -> None:
+        """Add what a build measured; jobs may do so at the same time."""
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        new = Costs().with_calls(calls, keys, at=now)
+        if not new.measured:
+            return
+        with files.locked(self.path.with_suffix(".lock")):
+            Costs.read(self.path).merged(new).write(self.path)
+        if self.shared is None:
+            return
+        try:
+            self.shared.add(self.package, new)
+        except WheelfarmError as error:
+            logger.warning("the costs of %s could not be shared: %s", self.package, error)
+
+
+def _rank(value: Measured) -> tuple[str, float, int]:
+    # Of two at one time either would do; the numbers decide, so that all machines agree.
+    return value.at, value.seconds, value.peak
 
 
 #: What the cache says of a call in which the compiler itself ran.

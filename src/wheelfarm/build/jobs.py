@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from wheelfarm import files
-from wheelfarm.build.costs import Costs
 from wheelfarm.build.handoff import ShardProduct, read_product, record_of
 from wheelfarm.build.part import Prepared
 from wheelfarm.build.partition import ShardFilter, ShardPlan
@@ -86,7 +85,7 @@ class ShardedCell:
         def work(folder: Path, log: Path) -> Mapping[str, str]:
             run = run_filtered_shard if plan.filter == "extension" else run_shard
             product, calls = run(prepared, plan, shard, folder, folder / archive.name, log=log)
-            Costs.add(self.pipeline.costs, calls, plan.units)
+            self.pipeline.costs.add(calls, plan.units)
             files.remove(folder / "cache")
             return {
                 "calls": "seat/calls.jsonl",
@@ -125,7 +124,7 @@ class ShardedCell:
                     "calls": "seat/calls.jsonl",
                 }
             linked = run_link(prepared, plan, archives, folder, log=log, heal=heal)
-            Costs.add(self.pipeline.costs, linked.calls, plan.units)
+            self.pipeline.costs.add(linked.calls, plan.units)
             write_report(linked, folder / "link.json")
             files.remove(folder / "cache")
             return {
@@ -179,7 +178,7 @@ class ShardedCell:
                 plan = filtered(prepared, folder, cell=self.cell, build=build, shards=self.shards)
             else:
                 found = run_census(prepared, folder, log=log)
-                costs = Costs.read(self.pipeline.costs)
+                costs = self.pipeline.costs.read()
                 plan = make_plan(found, costs, cell=self.cell, build=build, shards=self.shards)
             plan.write(folder / "plan.json")
             made.append(plan)

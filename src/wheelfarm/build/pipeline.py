@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from wheelfarm import files
-from wheelfarm.build.costs import Costs
 from wheelfarm.build.dependencies import install_dependencies, installable
 from wheelfarm.build.environment import (
     Environment,
@@ -72,7 +71,7 @@ class Pipeline:
         self.logs = self.folder / "logs"
         self.results: dict[str, StepResult] = {}
         self.floor: Floor | None = None
-        self.costs = workspace.cache / "costs" / f"{request.cell.identifier.package}.json"
+        self.costs = workspace.costs(request.cell.identifier.package)
 
     def run(self) -> BuiltWheel:
         """Build the cell in one job."""
@@ -103,7 +102,7 @@ class Pipeline:
             driver_stub=stub,
             kept=self.workspace.cache / "compilers" / store,
             floor=self.floor,
-            peak=Costs.read(self.costs).peak(),
+            peak=self.costs.read().peak(),
         )
 
     def finish(self, compiled: StepResult, prepared: Prepared) -> BuiltWheel:
@@ -227,7 +226,7 @@ class Pipeline:
             cache = job_cache(prepared, folder / "cache")
             part = compile_part(prepared, folder, log=log, cache=cache)
             files.remove(folder / "cache")
-            Costs.add(self.costs, part.calls)
+            self.costs.add(part.calls)
             return {"wheel": str(part.wheel.relative_to(folder)), "calls": "seat/calls.jsonl"}
 
         return self.step("compile", self.compile_inputs(), work)

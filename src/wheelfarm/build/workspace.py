@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from wheelfarm.build.costs import CostBook, SharedCosts
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.files import free_bytes
 from wheelfarm.model.cell import CellId
@@ -24,10 +25,14 @@ def cache_root() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """The folders of one farm's (or one author's) builds."""
+    """The folders of one farm's (or one author's) builds.
+
+    ``shared_costs`` is where its machines share what units cost, None where it has no such place.
+    """
 
     root: Path
     cache: Path
+    shared_costs: SharedCosts | None = None
 
     @classmethod
     def of(cls, farm: Path) -> "Workspace":
@@ -43,6 +48,10 @@ class Workspace:
     def downloads(self) -> Path:
         """Source archives by their hash."""
         return self.cache / "downloads"
+
+    def costs(self, package: str) -> CostBook:
+        """Return what the units of a package cost (``package`` as cells write it)."""
+        return CostBook(self.cache / "costs" / f"{package}.json", package, self.shared_costs)
 
     def cell(self, cell: CellId) -> Path:
         """Return the build folder of a cell: a folder per step, and ``logs``."""

@@ -80,10 +80,12 @@ def execute(arguments: argparse.Namespace) -> int:
         job = Job.of_arguments(arguments)
         return _run(arguments, project.request, project.expected, workspace, job)
     from wheelfarm.engines.farm_cells import find_farm_cell
+    from wheelfarm.engines.farm_files import farm_workspace
 
     job_id = JobId.parse(arguments.target)
-    cell = find_farm_cell(farm_of(arguments), job_id.cell)
-    workspace = Workspace.of(arguments.farm)
+    farm = farm_of(arguments)
+    cell = find_farm_cell(farm, job_id.cell)
+    workspace = farm_workspace(farm)
     job = Job.of_arguments(arguments, job_id, cell.recipe.sharding)
     return _run(arguments, cell.request, cell.expected, workspace, job)
 

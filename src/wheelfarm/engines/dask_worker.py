@@ -11,7 +11,7 @@ from wheelfarm import __version__, files
 from wheelfarm.build.workspace import Workspace, cache_root
 from wheelfarm.engines.exchange import Exchange, open_exchange
 from wheelfarm.engines.farm_cells import CellFinder
-from wheelfarm.engines.farm_files import unpack_farm
+from wheelfarm.engines.farm_files import shared_costs, unpack_farm
 from wheelfarm.engines.job import JobOptions, JobPlace, run_job
 from wheelfarm.engines.job_result import JobResult
 from wheelfarm.engines.plan_file import PlannedJob
@@ -61,7 +61,7 @@ def remote_job(job: PlannedJob, run: RemoteRun, attempt: int) -> dict[str, Any]:
     exchange = open_exchange(run.exchange)
     finder = _finder(run, folder, exchange)
     place = JobPlace(
-        workspace=Workspace(folder / ".wheelfarm", cache_root()),
+        workspace=Workspace(folder / ".wheelfarm", cache_root(), shared_costs(finder.farm)),
         wheelhouse=folder / "wheelhouse",
         exchange=exchange,
         prefix=run.prefix,

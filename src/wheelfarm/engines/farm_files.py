@@ -3,12 +3,17 @@
 import hashlib
 import io
 import tarfile
+from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm import files
+from wheelfarm.build.costs import SharedCosts
+from wheelfarm.build.workspace import Workspace
 from wheelfarm.errors import BadInputError
 from wheelfarm.recipes.load import POLICY_FILE, RECIPES_FOLDER, load_farm
 from wheelfarm.recipes.model import Farm, PathSource
+from wheelfarm.store.costs import StoredCosts
+from wheelfarm.store.location import open_store
 
 #: What Python, editors and build tools leave beside sources; it decides nothing.
 _IGNORED = frozenset((".git", "__pycache__", ".wheelfarm", "build", ".pytest_cache"))
@@ -39,6 +44,25 @@ def require_recipes(farm: Farm, digest: str, what: str) -> None:
             cause=f"the plan's hash is {digest[:12]}, the farm's {found[:12]}",
             hint="make the plan again, or check out the commit that it was made from",
         )
+
+
+def shared_costs(farm: Farm) -> SharedCosts | None:
+    """Return where a farm's machines share what units cost: its store, None where that is not made.
+
+    A store is made by the first publish; a build alone makes none.
+    """
+    location = farm.policy.store
+    if "://" not in location:
+        folder = farm.root / location
+        if not folder.is_dir():
+            return None
+        location = str(folder)
+    return StoredCosts(lambda: open_store(location))
+
+
+def farm_workspace(farm: Farm) -> Workspace:
+    """Return the workspace of a farm's builds on this machine."""
+    return replace(Workspace.of(farm.root), shared_costs=shared_costs(farm))
 
 
 def pack_farm(farm: Farm, target: Path) -> None:

@@ -7,11 +7,10 @@ from typing import Literal
 
 from wheelfarm import files
 from wheelfarm.build.pipeline import StepListener
-from wheelfarm.build.workspace import Workspace
 from wheelfarm.engines.dask import DaskEngine, DaskOptions
 from wheelfarm.engines.exchange import open_exchange
 from wheelfarm.engines.farm_cells import CellFinder
-from wheelfarm.engines.farm_files import require_recipes
+from wheelfarm.engines.farm_files import farm_workspace, require_recipes
 from wheelfarm.engines.job import JobOptions, JobPlace, run_job
 from wheelfarm.engines.job_result import JobResult
 from wheelfarm.engines.local import LocalEngine, LocalOptions, RunListener, Work
@@ -55,7 +54,7 @@ def run_plan(plan: PlanFile, farm: Farm, options: RunOptions, listener: RunListe
     """
     require_recipes(farm, plan.recipes, f"the plan {plan.path}")
     jobs = plan.only(options.only)
-    workspace = Workspace.of(farm.root)
+    workspace = farm_workspace(farm)
     record = RunRecord.of(workspace, plan)
     prefix = f"plans/{plan.digest[:16]}"
     place = JobPlace(

@@ -13,13 +13,14 @@ from wheelfarm.store.model import Catalogue, Records, catalogue_bytes
 from wheelfarm.store.protocol import (
     Blob,
     BlobMissingError,
+    CostState,
     RefusedError,
     StoreConflictError,
     StoreError,
 )
 
 #: What a store's folder holds; a first publish that was cut short leaves it without a catalogue.
-_AREAS = frozenset({"catalogue", "files", "locks", "reports"})
+_AREAS = frozenset({"catalogue", "costs", "files", "locks", "reports"})
 
 
 class DirectoryStore:
@@ -69,11 +70,26 @@ class DirectoryStore:
     def replace(self, package: str, records: Records, token: str) -> str:
         """Write a catalogue whose state is still ``token``."""
         path = self._catalogue_path(package)
-        data = catalogue_bytes(package, records)
+        return self._replace(path, catalogue_bytes(package, records), token)
+
+    def costs(self, package: str) -> CostState:
+        """Return what the units of a package cost."""
+        try:
+            data = self._path(f"costs/{package}.json").read_bytes()
+        except FileNotFoundError:
+            return CostState()
+        return CostState(documents=(data,), token=hashlib.sha256(data).hexdigest())
+
+    def replace_costs(self, package: str, data: bytes, token: str) -> None:
+        """Write a package's costs whose state is still ``token``."""
+        self._replace(self._path(f"costs/{package}.json"), data, token)
+
+    def _replace(self, path: Path, data: bytes, token: str) -> str:
+        package = path.stem
         with files.locked(self.root / "locks" / f"{package}.lock"):
             found = hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
             if found != token:
-                message = f"the catalogue of {package} changed"
+                message = f"the {path.parent.name} of {package} changed"
                 raise StoreConflictError(message)
             files.write_bytes(path, data)
         return hashlib.sha256(data).hexdigest()

@@ -27,6 +27,7 @@ from wheelfarm.store.model import Catalogue, Records, catalogue_bytes, merge, pa
 from wheelfarm.store.protocol import (
     Blob,
     BlobMissingError,
+    CostState,
     RefusedError,
     StoreConflictError,
     StoreError,
@@ -40,6 +41,7 @@ _RESERVE = 20
 _ATTEMPTS = 4
 _TAG = re.compile(r"(?P<package>[a-z0-9][a-z0-9-]*)-latest(?:-(?P<number>\d+))?", re.ASCII)
 _CATALOGUE = re.compile(r"catalogue-[0-9a-f]{20}\.json", re.ASCII)
+_COSTS = re.compile(r"costs-[0-9a-f]{20}\.json", re.ASCII)
 _REPORT = re.compile(r"([0-9a-f]{64})\.report\.json", re.ASCII)
 _API = "https://api.github.com"
 
@@ -100,26 +102,46 @@ class GithubStore:
         catalogues = _catalogues(self._api.assets(release))
         if not catalogues:
             return Catalogue(package=package)
-        states = []
-        for asset in catalogues:
-            data = self._api.read(asset)
-            if asset.sha256 and hashlib.sha256(data).hexdigest() != asset.sha256:
-                message = f"{asset.name} of {package} came with other bytes than GitHub has"
-                raise StoreError(message)
-            states.append(parse_catalogue(data, f"{self.location} {asset.name}"))
+        documents = self._documents(package, catalogues)
+        names = (f"{self.location} {asset.name}" for asset in catalogues)
+        states = map(parse_catalogue, documents, names)
         data = catalogue_bytes(package, merge(states))
         return Catalogue(package=package, data=data, token=_token(catalogues))
 
     def replace(self, package: str, records: Records, token: str) -> str:
         """Put a new catalogue up, then take those down that it was made from."""
-        release = self._first(package)
-        before = _catalogues(self._api.assets(release))
-        if (_token(before) if before else "") != token:
-            message = f"the catalogue of {package} changed"
-            raise StoreConflictError(message)
         data = catalogue_bytes(package, records)
+        return self._replace(package, "catalogue", _CATALOGUE, data, token)
+
+    def costs(self, package: str) -> CostState:
+        """Return what the units of a package cost, of each host that wrote at once."""
+        release = self._api.release(_tag(package, 1))
+        found = [] if release is None else _named_so(_COSTS, self._api.assets(release))
+        documents = tuple(self._documents(package, found))
+        return CostState(documents=documents, token=_token(found))
+
+    def replace_costs(self, package: str, data: bytes, token: str) -> None:
+        """Put new costs up, then take those down that they were made from."""
+        self._replace(package, "costs", _COSTS, data, token)
+
+    def _documents(self, package: str, assets: list[Asset]) -> Iterator[bytes]:
+        for asset in assets:
+            data = self._api.read(asset)
+            if asset.sha256 and hashlib.sha256(data).hexdigest() != asset.sha256:
+                message = f"{asset.name} of {package} came with other bytes than GitHub has"
+                raise StoreError(message)
+            yield data
+
+    def _replace(
+        self, package: str, word: str, pattern: re.Pattern[str], data: bytes, token: str
+    ) -> str:
+        release = self._first(package)
+        before = _named_so(pattern, self._api.assets(release))
+        if _token(before) != token:
+            message = f"the {word} of {package} changed"
+            raise StoreConflictError(message)
         digest = hashlib.sha256(data).hexdigest()
-        name = f"catalogue-{digest[:20]}.json"
+        name = f"{word}-{digest[:20]}.json"
         with tempfile.TemporaryDirectory(prefix="wheelfarm-") as folder:
             source = Path(folder) / name
             source.write_bytes(data)
@@ -168,7 +190,8 @@ class GithubStore:
         """Return every complete file of a package under its key."""
         for release in self._releases(package):
             for asset in self._api.assets(release):
-                if _CATALOGUE.fullmatch(asset.name) or not asset.complete:
+                document = _CATALOGUE.fullmatch(asset.name) or _COSTS.fullmatch(asset.name)
+                if document or not asset.complete:
                     continue
                 digest = asset.sha256 or self._hash(asset)
                 report = _REPORT.fullmatch(asset.name)
@@ -282,7 +305,11 @@ def _tag(package: str, number: int) -> str:
 
 
 def _catalogues(assets: list[Asset]) -> list[Asset]:
-    found = (asset for asset in assets if _CATALOGUE.fullmatch(asset.name) and asset.complete)
+    return _named_so(_CATALOGUE, assets)
+
+
+def _named_so(pattern: re.Pattern[str], assets: list[Asset]) -> list[Asset]:
+    found = (asset for asset in assets if pattern.fullmatch(asset.name) and asset.complete)
     return sorted(found, key=lambda asset: asset.id)
 
 

@@ -20,6 +20,7 @@ from wheelfarm.store.model import Catalogue, Records, catalogue_bytes
 from wheelfarm.store.protocol import (
     Blob,
     BlobMissingError,
+    CostState,
     RefusedError,
     StoreConflictError,
     StoreError,
@@ -79,19 +80,38 @@ class ObjectStore:
 
     def catalogue(self, package: str) -> Catalogue:
         """Return a package's records."""
-        import obstore  # noqa: PLC0415 - an extra
-
-        with _translated(self.location):
-            try:
-                answer = obstore.get(self._client, f"catalogue/{package}.json")
-                data = bytes(answer.bytes())
-            except FileNotFoundError:
-                return Catalogue(package=package)
-        meta = answer.meta
+        data, meta = self._read(f"catalogue/{package}.json")
+        if meta is None:
+            return Catalogue(package=package)
         return Catalogue(package=package, data=data, token=_token(meta), shown=_head(meta))
 
     def replace(self, package: str, records: Records, token: str) -> str:
         """Write a catalogue whose state is still ``token``: a conditional write."""
+        data = catalogue_bytes(package, records)
+        return self._replace(f"catalogue/{package}.json", data, token)
+
+    def costs(self, package: str) -> CostState:
+        """Return what the units of a package cost."""
+        data, meta = self._read(f"costs/{package}.json")
+        return CostState() if meta is None else CostState(documents=(data,), token=_token(meta))
+
+    def replace_costs(self, package: str, data: bytes, token: str) -> None:
+        """Write a package's costs whose state is still ``token``: a conditional write."""
+        self._replace(f"costs/{package}.json", data, token)
+
+    def _read(self, key: str) -> tuple[bytes, Any]:
+        """Return a small object's bytes and what is said of it; None where it is not there."""
+        import obstore  # noqa: PLC0415 - an extra
+
+        with _translated(self.location):
+            try:
+                answer = obstore.get(self._client, key)
+                data = bytes(answer.bytes())
+            except FileNotFoundError:
+                return b"", None
+        return data, answer.meta
+
+    def _replace(self, key: str, data: bytes, token: str) -> str:
         import obstore  # noqa: PLC0415 - an extra
         from obstore.exceptions import (  # noqa: PLC0415 - an extra
             AlreadyExistsError,
@@ -101,14 +121,9 @@ class ObjectStore:
         mode: Any = json.loads(token) if token else "create"
         with _translated(self.location):
             try:
-                done = obstore.put(
-                    self._client,
-                    f"catalogue/{package}.json",
-                    catalogue_bytes(package, records),
-                    mode=mode,
-                )
+                done = obstore.put(self._client, key, data, mode=mode)
             except (AlreadyExistsError, PreconditionError) as error:
-                message = f"the catalogue of {package} changed"
+                message = f"{key} in {self.location} changed"
                 raise StoreConflictError(message) from error
         return _token(done)
 

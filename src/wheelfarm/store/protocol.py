@@ -1,10 +1,12 @@
 """The one protocol of all stores: blobs by content hash, and one catalogue per package.
 
 Keys are paths with ``/``: ``files/<package>/<sha256>/<wheel>``, ``…/<wheel>.metadata`` and
-``reports/<package>/<sha256>.json``. A blob under a key never changes. Catalogues change as a whole
-and only from the state that the writer has seen.
+``reports/<package>/<sha256>.json``. A blob under a key never changes. Catalogues, and beside them
+what a package's units cost to build, change as a whole and only from the state that the writer has
+seen.
 """
 
+import contextlib
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -48,6 +50,14 @@ class Blob:
     key: str
     size: int
     modified: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CostState:
+    """What a store has of a package's costs: documents (their union counts), the state's token."""
+
+    documents: tuple[bytes, ...] = ()
+    token: str = ""
 
 
 class StoreReader(Protocol):
@@ -94,6 +104,15 @@ class Store(StoreReader, Protocol):
         Raises StoreConflictError where it is not.
         """
 
+    def costs(self, package: str) -> CostState:
+        """Return what the units of a package cost; an unknown package has none."""
+
+    def replace_costs(self, package: str, data: bytes, token: str) -> None:
+        """Write a package's costs whose state is still ``token``.
+
+        Raises StoreConflictError where it is not.
+        """
+
     def put(self, key: str, source: Path, sha256: str) -> str:
         """Store a file's bytes; read them back; return the blob's address for records.
 
@@ -134,20 +153,28 @@ def update(
     ``change`` gets the records and returns the new ones, or None for no change; it may run several
     times. Raises what ``change`` raises, and StoreConflictError after too many attempts.
     """
-    for attempt in range(ATTEMPTS):
+    for _ in attempts(f"the catalogue of {package} in {store.location}"):
         state = store.catalogue(package)
         records = state.records
         changed = change(dict(records))
         if changed is None or changed == records:
             return records
-        try:
+        with contextlib.suppress(StoreConflictError):
             store.replace(package, changed, state.token)
-        except StoreConflictError:
-            # Not for security: two hosts only must not try again in step.
-            time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 6)))  # noqa: S311
-            continue
-        return changed
-    message = f"the catalogue of {package} in {store.location} changes all the time"
+            return changed
+    raise AssertionError  # ``attempts`` ends with an error of its own.
+
+
+def attempts(what: str) -> Iterator[int]:
+    """Count attempts at a change that other hosts may make at once, with a pause between them.
+
+    Raises StoreConflictError after too many.
+    """
+    for attempt in range(ATTEMPTS):
+        yield attempt
+        # Not for security: two hosts only must not try again in step.
+        time.sleep(random.uniform(0, 0.02 * 2 ** min(attempt, 6)))  # noqa: S311
+    message = f"{what} changes all the time"
     raise StoreConflictError(message, hint="run again when fewer hosts publish at once")
 
 

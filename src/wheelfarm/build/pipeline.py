@@ -100,7 +100,7 @@ class Pipeline:
             toolkit=toolkit,
             view=view,
             driver_stub=stub,
-            kept=self.workspace.cache / "compilers" / store,
+            kept=self.workspace.compilers / store,
             floor=self.floor,
             peak=self.costs.read().peak(),
         )

@@ -27,12 +27,14 @@ def cache_root() -> Path:
 class Workspace:
     """The folders of one farm's (or one author's) builds.
 
-    ``shared_costs`` is where its machines share what units cost, None where it has no such place.
+    ``shared_costs`` is where its machines share what units cost, None where it has no such place;
+    ``results`` replaces the shared folder of compiler results, for a build that may use none.
     """
 
     root: Path
     cache: Path
     shared_costs: SharedCosts | None = None
+    results: Path | None = None
 
     @classmethod
     def of(cls, farm: Path) -> "Workspace":
@@ -43,6 +45,11 @@ class Workspace:
     def environments(self) -> Path:
         """One folder per (Python, torch, CUDA), shared by farms: each is several GB."""
         return self.cache / "environments"
+
+    @property
+    def compilers(self) -> Path:
+        """One folder of compiler results per (CUDA, torch), shared by farms."""
+        return self.results or self.cache / "compilers"
 
     @property
     def downloads(self) -> Path:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from wheelfarm.build.steps import StepResult
     from wheelfarm.build.workspace import Workspace
     from wheelfarm.cli.build_job import Job
+    from wheelfarm.cli.progress import StepProgress
     from wheelfarm.engines.cell_job import CellResult
     from wheelfarm.engines.project import ProjectOptions
     from wheelfarm.verify.subject import Expected
@@ -47,6 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parts.add_argument("--heal", action="store_true", help="compile what missing parts had")
     parts.add_argument(
         "--exchange", type=Path, metavar="DIR", help="where the plan and the archives are"
+    )
+    proofs = parser.add_argument_group("proofs")
+    proofs.add_argument("--twice", action="store_true", help="build again from nothing and compare")
+    proofs.add_argument(
+        "--against-torch", metavar="A,B", help="prove one binary for these torches (torch-free)"
     )
     project = parser.add_argument_group("a project's folder", "what a farm's policy says elsewhere")
     project.add_argument("--name", help="the project's name (default: what its files say)")
@@ -130,10 +136,13 @@ def _run(
             build=None if cell is None else lambda: job.wheel(cell),
             listen=progress.step,
         )
+        proofs = _prove(arguments, request, workspace, result, progress)
     if arguments.json:
-        print_json("wheelfarm.build/1", _document(result))
+        print_json("wheelfarm.build/1", {**_document(result), "proofs": proofs})
     else:
         _print(result)
+        for proof in proofs:
+            print(f"proof:  {proof}")
     return {"pass": 0, "fail": 1, "could-not-look": 2}[result.report.verdict]
 
 
@@ -150,6 +159,29 @@ def _at_floor(
         return request, expected
     floor = None if arguments.floor == "native" else Minor.parse(arguments.floor)
     return replace(request, floor=floor), replace(expected, glibc=floor)
+
+
+def _prove(
+    arguments: argparse.Namespace,
+    request: "BuildRequest",
+    workspace: "Workspace",
+    result: "CellResult",
+    progress: "StepProgress",
+) -> list[str]:
+    """Carry out the proofs that were asked for; each raises where it fails."""
+    from wheelfarm.engines.reproduce import prove_torch_free, prove_twice
+    from wheelfarm.model.versions import parse_version
+
+    proofs = []
+    if arguments.twice:
+        twice = prove_twice(request, workspace, result.built.wheel, listen=progress.step)
+        proofs.append(f"two builds gave the same bytes in {len(twice.members)} members")
+    if arguments.against_torch:
+        releases = [parse_version(word) for word in arguments.against_torch.split(",")]
+        free = prove_torch_free(request, workspace, releases, listen=progress.step)
+        names = ", ".join(free.members)
+        proofs.append(f"one binary for torch {' and '.join(map(str, releases))}: {names}")
+    return proofs
 
 
 def _print_shard(arguments: argparse.Namespace, product: "ShardProduct", plan: Path) -> int:

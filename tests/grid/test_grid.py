@@ -17,7 +17,7 @@ from tests.grid.grids import (
     reason_of,
     release,
 )
-from wheelfarm.grid.build import rows_are_redundant
+from wheelfarm.grid.build import rows_against_axis
 from wheelfarm.grid.rows import rows_of
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.platform import LINUX_X86_64, WINDOWS_AMD64
@@ -231,12 +231,13 @@ def test_hand_made_rows_are_redundant_only_where_nothing_changes(facts: Upstream
     ), platforms=(LINUX_X86_64,))  # fmt: skip
     narrow = BuildMatrix(combinations=newest.combinations[:1], platforms=(LINUX_X86_64,))
 
-    def redundant(**changes: Any) -> bool:
-        return rows_are_redundant(make_recipe(**changes), policy, facts, rows)
+    def change(**changes: Any) -> str:
+        return rows_against_axis(make_recipe(**changes), policy, facts, rows)
 
-    assert redundant(torch_axis="free", build_matrix=newest)
-    assert not redundant(torch_axis="free", build_matrix=narrow)
-    assert not redundant(torch_axis="linked", build_matrix=newest)
+    assert change(torch_axis="free", build_matrix=newest) == "same"
+    assert change(torch_axis="free", build_matrix=narrow) == "more"
+    assert change(torch_axis="linked", build_matrix=newest) == "differ"
+    assert change(torch_axis="free") == "differ"
 
 
 def test_the_reference_folder_is_where_the_counts_come_from(shared_reference: Path) -> None:

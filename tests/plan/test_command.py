@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 from tests.recipes.farms import recipe, write_farm
+from wheelfarm.build.workspace import Workspace
 from wheelfarm.cli import main
+from wheelfarm.engines.job_result import JobResult
+from wheelfarm.engines.plan_file import read_plan
+from wheelfarm.engines.record import RunRecord
 from wheelfarm.errors import BadInputError, CouldNotLookError, UsageError
 from wheelfarm.index.model import WheelEntry
 from wheelfarm.model.wheel_name import WheelName
@@ -40,7 +44,7 @@ def document_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, An
     return document
 
 
-def record(name: str, *, axis: str = "linked", **changes: Any) -> Record:
+def kept(name: str, *, axis: str = "linked", **changes: Any) -> Record:
     entry = WheelEntry(
         name=WheelName.parse(name),
         url=f"files/demo/{'0' * 64}/{name}",
@@ -86,9 +90,9 @@ def test_what_the_store_has_is_skipped(farm: Path, capsys: pytest.CaptureFixture
     ]
     store_with(
         farm / "store",
-        record(names[0]),
-        record(names[1], yanked="it crashes"),
-        record(names[2], removed=True),
+        kept(names[0]),
+        kept(names[1], yanked="it crashes"),
+        kept(names[2], removed=True),
     )
     document = document_of(capsys, "plan", "--farm", str(farm), "--package", "demo")
     planned = {job["id"].split("-")[4]: job["build"] for job in document["jobs"]}
@@ -132,7 +136,7 @@ def test_a_damaged_catalogue_plans_nothing(farm: Path) -> None:
 
 def test_a_rebuild_needs_a_reason(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     name = "demo-1.0+cu130torch2.14-cp311-cp311-manylinux_2_28_x86_64.whl"
-    store_with(farm / "store", record(name))
+    store_with(farm / "store", kept(name))
     for words in (["--rebuild"], ["--reason", "x"], ["--rebuild", "--reason", " "]):
         with pytest.raises(UsageError, match="--rebuild and --reason"):
             main(["plan", "--farm", str(farm), *words])
@@ -179,3 +183,27 @@ def test_a_folder_that_is_no_store_is_not_an_empty_store(farm: Path, tmp_path: P
     cut = tmp_path / "cut"
     (cut / "files" / "demo").mkdir(parents=True)
     assert main(["plan", "--farm", str(farm), "--store", str(cut)]) == 0
+
+
+def test_what_earlier_runs_took_is_the_cost(
+    farm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["plan", "--farm", str(farm), "--json"]) == 0
+    path = tmp_path / "plan.json"
+    path.write_text(capsys.readouterr().out)
+    plan = read_plan(path)
+    result = JobResult(
+        job=CELL,
+        cell=CELL,
+        package="demo",
+        kind="whole",
+        status="done",
+        archs=1,
+        seconds=180.0,
+        steps={"compile": 170.0},
+    )
+    with RunRecord.of(Workspace.of(farm), plan).writing(plan, "local") as record:
+        record.add(result)
+    jobs = document_of(capsys, "plan", "--farm", str(farm))["jobs"]
+    assert {job["cost_minutes"] for job in jobs if job["package"] == "demo"} == {3.0}
+    assert {job["cost_minutes"] for job in jobs if job["kind"] == "shard"} == {6.67}

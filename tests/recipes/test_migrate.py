@@ -268,3 +268,31 @@ def test_scripts_that_only_set_variables(script: str, expected: dict[str, str] |
 def test_reasons_stand_under_overrides() -> None:
     text = "# x\nwords\n## Overrides\na.yml, `b.yml`: too slow\nall of it\n# y\nc.yml: no\n"
     assert reasons_of(text) == {"a.yml": "too slow", "b.yml": "too slow", "": "all of it"}
+
+
+def test_a_folder_of_packages_alone_gets_a_policy_to_decide_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = tmp_path / "old"
+    (old / "packages").mkdir(parents=True)
+    (old / "packages" / "a.yml").write_text(
+        "name: a\nlinks_torch: true\nsource_repo: o/a\nsource_tag: v1.0\n"
+    )
+    notes = migrate(old, tmp_path / "new", capsys)
+    assert said(notes, "to do") == {("python_cuda_torch_os_policy.yml", "supported_cudas")}
+    assert load_farm(tmp_path / "new").policy.supported_cudas
+
+
+def test_rows_that_hold_wheels_back_are_left_to_decide(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (
+        hand_made("2.10.0")
+        .format(links="false")
+        .replace('pytorch: "2.10.0"}', 'pytorch: "2.10.0", python_versions: ["3.10"]}', 1)
+    )
+    old = write_old(tmp_path / "old", {"hand.yml": text})
+    (old / "defaults" / "scraped_torch_matrix.json").write_text(json.dumps(MATRIX))
+    notes = migrate(old, tmp_path / "new", capsys)
+    assert ("hand", "build_matrix") in said(notes, "to do")
+    assert load_farm(tmp_path / "new").recipes["hand"].build_matrix is not None

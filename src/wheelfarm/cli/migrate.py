@@ -36,21 +36,27 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _simplified(migrated: "Migrated", out: Path) -> "list[Note]":
-    """Drop hand-made rows that the stated axis makes redundant."""
+    """Drop hand-made rows that the stated axis makes redundant; note those that could go."""
     from wheelfarm.cli.farm_option import facts_of
-    from wheelfarm.grid.build import rows_are_redundant
+    from wheelfarm.grid.build import rows_against_axis
     from wheelfarm.grid.rows import rows_of
     from wheelfarm.recipes.load import load_farm
     from wheelfarm.recipes.migrate.farm import without_combinations
+    from wheelfarm.recipes.migrate.notes import Note
 
     farm = load_farm(out)
     facts = facts_of(farm)
     rows = rows_of(farm.policy, facts)
-    return [
-        without_combinations(migrated, name, out)
-        for name, recipe in farm.recipes.items()
-        if rows_are_redundant(recipe, farm.policy, facts, rows)
-    ]
+    notes = []
+    for name, recipe in farm.recipes.items():
+        change = rows_against_axis(recipe, farm.policy, facts, rows)
+        if change == "same":
+            notes.append(without_combinations(migrated, name, out))
+        elif change == "more":
+            text = "without its hand-made rows the package loses no wheel and gains others: decide"
+            place = f"packages/{name}"
+            notes.append(Note(file=place, key="build_matrix", kind="to do", text=text))
+    return notes
 
 
 def _report(arguments: argparse.Namespace, migrated: "Migrated", notes: "list[Note]") -> None:

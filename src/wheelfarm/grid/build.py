@@ -1,6 +1,7 @@
 """Recipes, policy and upstream facts in; every package's cells and decisions out. Pure."""
 
 from collections.abc import Hashable, Iterable, Mapping
+from typing import Literal
 
 from packaging.version import Version
 
@@ -51,23 +52,25 @@ def package_grid(
     )
 
 
-def rows_are_redundant(
+def rows_against_axis(
     recipe: Recipe, policy: FarmPolicy, facts: UpstreamFacts, rows: tuple[Row, ...]
-) -> bool:
-    """Return whether a build matrix's rows plan the same wheels as no rows at all.
+) -> Literal["same", "more", "differ"]:
+    """Return what becomes of the wheels where a build matrix loses its hand-made rows.
 
-    Wheels are the same where CUDA line, Python and platform are: a package that does not depend on
-    torch's version had its torch pinned by hand for want of a field that says so.
+    ``same``: nothing changes, as the stated axis says what the rows said for want of a field;
+    ``more``: none is lost and others come; ``differ``: some are lost, or the package is linked and
+    its rows mean what they say. Wheels are the same where CUDA line, Python and platform are.
     """
     matrix = recipe.build_matrix
     if matrix is None or not matrix.combinations or recipe.torch_axis == "linked":
-        return False
-    open_matrix = replace(matrix, combinations=())
-    without = replace(recipe, build_matrix=open_matrix)
+        return "differ"
+    without = replace(recipe, build_matrix=replace(matrix, combinations=()))
     version = Version("0")
-    narrow = package_grid(recipe, policy, facts, rows, version)
-    wide = package_grid(without, policy, facts, rows, version)
-    return _wheels(narrow) == _wheels(wide)
+    narrow = _wheels(package_grid(recipe, policy, facts, rows, version))
+    wide = _wheels(package_grid(without, policy, facts, rows, version))
+    if narrow == wide:
+        return "same"
+    return "more" if narrow < wide else "differ"
 
 
 def _wheels(grid: PackageGrid) -> set[Hashable]:

@@ -15,11 +15,12 @@ from tests.index.conftest import Farm, shipped
 from tests.loopback import serving
 from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.http import Client
-from wheelfarm.index.build import roll_back
+from wheelfarm.index.build import build_site, roll_back
 from wheelfarm.index.guard import Guard, LocalSite, RemoteSite, ShorterIndexError
 from wheelfarm.index.history import History
 from wheelfarm.index.storage import StorageMismatchError
 from wheelfarm.index.tree import SiteTree
+from wheelfarm.store.directory import DirectoryStore
 from wheelfarm.store.prune import remove, superseded
 from wheelfarm.store.publish import yank
 
@@ -156,6 +157,15 @@ def test_a_kill_at_any_step_leaves_a_whole_index(repository: Path, farm: Farm) -
         )
 
     shutil.copytree(farm.folder, farm.folder.parent / "copy", symlinks=True)
+    # The very first build too: what it leaves is taken for a site's own.
+    first = farm.folder.parent / "first"
+    first.mkdir()
+    shutil.copytree(farm.folder / "store", first / "store")
+    for step in (2, 60, 20):
+        assert run(first, step).returncode == -signal.SIGKILL
+    assert run(first, 0).returncode == 0
+    assert snapshot(first / "site") == after
+
     steps = int(run(farm.folder.parent / "copy", 0).stdout)
     # Twice while staging, once while moving, once while that is being finished.
     for step in (1, 4, steps - 5, 5):
@@ -292,10 +302,74 @@ def test_prune_proposes_what_is_superseded(farm: Farm) -> None:
 def test_a_file_where_a_folder_should_be(farm: Farm) -> None:
     farm.publish(wheel())
     farm.site.mkdir()
-    (farm.site / "simple").write_text("mine")
+    (farm.site / "cu130").write_text("mine")
     with pytest.raises(BadInputError, match="needs a folder"):
         farm.build()
-    assert (farm.site / "simple").read_text() == "mine"
+    assert snapshot(farm.site) == {"cu130": b"mine"}
+    (farm.site / "cu130").unlink()
+    farm.build()
+    shutil.rmtree(farm.site)
+    farm.site.write_text("mine")
+    for site in (farm.site, farm.site / "deeper"):
+        with pytest.raises(BadInputError, match="is a file where the site needs a folder"):
+            build_site(farm.store, SiteTree(site), farm.config, farm.world)
+    assert farm.site.read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", ["store", "store/site", "store/files"])
+def test_a_site_never_lies_in_its_store(farm: Farm, place: str) -> None:
+    farm.publish(wheel())
+    before = snapshot(farm.folder / "store")
+    with pytest.raises(BadInputError, match="would lie in each other"):
+        build_site(farm.store, SiteTree(farm.folder / place), farm.config, farm.world)
+    assert snapshot(farm.folder / "store") == before
+
+
+def test_a_store_never_lies_where_a_site_has_its_files(farm: Farm) -> None:
+    farm.publish(wheel())
+    farm.build()
+    inside = farm.site / "reports/store"
+    (farm.site / "reports").unlink()
+    shutil.copytree(farm.folder / "store", inside)
+    before = snapshot(inside)
+    with pytest.raises(BadInputError, match="would lie in each other"):
+        build_site(DirectoryStore(inside), farm.tree, farm.config, farm.world)
+    assert snapshot(inside) == before
+
+
+@pytest.mark.parametrize("name", ["files", "packages", "index.html"])
+def test_a_folder_of_somebody_elses_is_no_place_for_a_site(farm: Farm, name: str) -> None:
+    farm.publish(wheel())
+    (farm.site / name).mkdir(parents=True)
+    (farm.site / name / "thesis.txt").write_text("mine")
+    with pytest.raises(BadInputError, match=f"is no site, and holds '{name}'"):
+        farm.build()
+    assert snapshot(farm.site) == {f"{name}/thesis.txt": b"mine"}
+
+
+def test_a_site_without_its_state_is_taken_over(farm: Farm) -> None:
+    # A checkout of the published pages on another machine.
+    farm.publish(wheel())
+    farm.build()
+    whole = snapshot(farm.site)
+    shutil.rmtree(farm.tree.state)
+    farm.build()
+    assert snapshot(farm.site) == whole
+
+
+def test_a_file_that_the_store_lacks_is_not_removed_for_a_link(farm: Farm) -> None:
+    farm.files = "copy"
+    farm.publish(wheel())
+    farm.build()
+    note = farm.site / "files/notes.txt"
+    note.write_text("mine")
+    farm.files = "link"
+    with pytest.raises(BadInputError, match="is in the way, and not in the store"):
+        farm.build(full=True)
+    assert note.read_text() == "mine"
+    note.unlink()
+    farm.build(full=True)
+    assert (farm.site / "files").is_symlink()
 
 
 def test_the_lock_is_per_site(farm: Farm) -> None:

@@ -113,6 +113,15 @@ def test_bad_input_is_named(shell: Shell) -> None:
         main(["publish", str(wheel), "--store", "ftp://x/y"])
     with pytest.raises(BadInputError, match="names no repository"):
         main(["index", "build", "--store", "github://owner"])
+    with pytest.raises(BadInputError, match="does not exist"):
+        main(["publish", "absent.whl"])
+    with pytest.raises(BadInputError, match="is a file, or lies in one"):
+        main(["publish", str(wheel), "--store", f"{report}/store"])
+    with pytest.raises(BadInputError, match="is a folder; an import reads"):
+        main(["index", "import", str(shell.folder)])
+    for verb in (["prune"], ["yank", wheel.name, "--reason", "x"], ["unyank", wheel.name]):
+        with pytest.raises(CouldNotLookError, match="there is no store"):
+            main(verb)
     with pytest.raises(BadInputError, match="no earlier index"):
         main(["rollback"])
     with pytest.raises(BadInputError, match="is no site"):
@@ -120,6 +129,37 @@ def test_bad_input_is_named(shell: Shell) -> None:
     with pytest.raises(CouldNotLookError):
         main(["index", "import", "http://127.0.0.1:9/x"])
     assert HERE in wheel.name
+
+
+@pytest.mark.parametrize("option", ["--files-url", "--base-url", "--live"])
+@pytest.mark.parametrize("text", ["javascript:alert(1)", "files", "https://", "https://[x/"])
+def test_an_address_that_is_none_is_refused(shell: Shell, option: str, text: str) -> None:
+    (shell.folder / "store").mkdir()
+    with pytest.raises(BadInputError, match="is no http or https address"):
+        main(["index", "build", option, text])
+    assert not (shell.folder / "site").exists()
+
+
+@pytest.mark.parametrize("port", ["-1", "65536", "http", "²"])
+def test_a_port_that_is_none_is_a_usage_error(shell: Shell, port: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["serve", str(shell.folder), "--port", port])
+    assert stopped.value.code == 64
+
+
+def test_all_that_is_named_or_nothing(shell: Shell) -> None:
+    first = verified(shell, "1.0")
+    second = compiled_wheel(shell.folder / "wheels", "2.0")
+    with pytest.raises(BadInputError, match="there is no report"):
+        main(["publish", str(first), str(second)])
+    assert not (shell.folder / "store").exists()
+    shell("publish", str(first))
+    with pytest.raises(BadInputError, match="is not in store"):
+        main(["yank", first.name, second.name, "--reason", "bad"])
+    catalogue = (shell.folder / "store/catalogue/some-tool.json").read_text()
+    assert '"yanked"' not in catalogue
+    with pytest.raises(BadInputError, match="has no package 'other'"):
+        main(["prune", "other"])
 
 
 def test_a_report_of_other_bytes_is_refused(shell: Shell) -> None:

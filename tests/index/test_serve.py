@@ -189,7 +189,7 @@ def test_a_site_that_does_not_answer_is_no_verdict(tmp_path: Path) -> None:
     with pytest.raises(CouldNotLookError):
         Checker(f"http://127.0.0.1:{port}/", Client(attempts=1)).run()
     for words in ([str(tmp_path)], ["nowhere"], [tmp_path.as_uri()]):
-        with pytest.raises(BadInputError, match="is no address of a live site"):
+        with pytest.raises(BadInputError, match="is no http or https address"):
             main(["index", "check", *words])
 
 

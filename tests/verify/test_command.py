@@ -234,3 +234,13 @@ def test_one_binary_for_every_torch_is_shown_to_be_one(
     other = make_wheel(tmp_path / "other", name, {"demo/__init__.py": INIT, MODULE: module})
     assert main(["diff", str(good), str(other)]) == 0
     assert "1 binary: the same bytes" in capsys.readouterr().out
+
+
+def test_what_is_no_wheel_is_not_compared(good: Path, tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("mine")
+    for pair in ((good, text), (text, good), (text, text)):
+        with pytest.raises(BadInputError, match=r"notes\.txt cannot be compared"):
+            main(["diff", *map(str, pair)])
+    with pytest.raises(BadInputError, match="results go into a folder"):
+        main(["repair", str(good), "--out", str(text)])

@@ -16,11 +16,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Compare two wheels; 0 where their binaries are the same bytes, 1 where they differ."""
+    from wheelfarm.errors import BadInputError
     from wheelfarm.facts.wheel import read_wheel
     from wheelfarm.verify.difference import compare
     from wheelfarm.verify.subject import counted
 
     first, second = read_wheel(arguments.first), read_wheel(arguments.second)
+    for path, facts in ((arguments.first, first), (arguments.second, second)):
+        if not facts.members:
+            message = (
+                f"{path} cannot be compared: {facts.problems[0] if facts.problems else 'empty'}"
+            )
+            raise BadInputError(message, hint="name two wheels")
     comparison = compare(first, second)
     if arguments.json:
         document = {

@@ -1,14 +1,17 @@
 """``wheelfarm index build|check|import``: write the static site, check a live one, take one in."""
 
 import argparse
+import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from wheelfarm.cli.output import print_json, print_table
-from wheelfarm.cli.store_option import add_store_option, store_of, upstream_of
-
-if TYPE_CHECKING:
-    from wheelfarm.store.protocol import Store
+from wheelfarm.cli.store_option import (
+    add_store_option,
+    existing_store_of,
+    store_of,
+    upstream_of,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,13 +86,17 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _address(text: str) -> str:
-    """Return a live site's address; BadInputError for anything else."""
+    """Return the address of a site or of files; BadInputError for anything else."""
+    from urllib.parse import urlsplit
+
     from wheelfarm.errors import BadInputError
 
-    if not text.startswith(("http://", "https://")):
-        message = f"{text!r} is no address of a live site"
-        raise BadInputError(message, hint="give https://...; `wheelfarm serve DIR` serves a folder")
-    return text
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(text)
+        if parts.scheme in {"http", "https"} and parts.hostname and text.isprintable():
+            return text
+    message = f"{text!r} is no http or https address"
+    raise BadInputError(message, hint="give https://...; `wheelfarm serve DIR` serves a folder")
 
 
 def _import(arguments: argparse.Namespace) -> int:
@@ -123,16 +130,6 @@ def _grid(path: Path | None) -> dict[str, Any] | None:
     return None if path is None else read_grid(read_json(path), str(path))
 
 
-def _refuse_absent(store: "Store") -> None:
-    """Raise StoreError for a folder that was never made: its site would list nothing."""
-    from wheelfarm.store.directory import DirectoryStore
-    from wheelfarm.store.protocol import StoreError
-
-    if isinstance(store, DirectoryStore) and not store.root.is_dir():
-        message = f"there is no store {store.location}"
-        raise StoreError(message, hint="publish a wheel first, or name the store with --store")
-
-
 def _build(arguments: argparse.Namespace) -> int:
     from wheelfarm.http import Client
     from wheelfarm.index.build import build_site
@@ -141,8 +138,9 @@ def _build(arguments: argparse.Namespace) -> int:
     from wheelfarm.index.shipped import ShippedTorch
     from wheelfarm.index.tree import SiteTree
 
-    store = store_of(arguments)
-    _refuse_absent(store)
+    for address in filter(None, (arguments.files_url, arguments.base_url, arguments.live)):
+        _address(address)
+    store = existing_store_of(arguments)
     tree = SiteTree(arguments.out)
     guards = [Guard(LocalSite(tree), arguments.allow_removal)]
     if arguments.live:

@@ -3,7 +3,7 @@
 import argparse
 
 from wheelfarm.cli.output import print_json, print_table
-from wheelfarm.cli.store_option import add_store_option, store_of
+from wheelfarm.cli.store_option import add_store_option, existing_store_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -18,16 +18,20 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print what is superseded by what; remove it where that was asked for."""
     from packaging.utils import canonicalize_name
 
-    from wheelfarm.errors import UsageError
+    from wheelfarm.errors import BadInputError, UsageError
     from wheelfarm.store.prune import remove, superseded
 
     if arguments.keep < 1:
         message = "--keep must be at least 1"
         raise UsageError(message)
-    store = store_of(arguments)
+    store = existing_store_of(arguments)
     names = [str(canonicalize_name(name)) for name in arguments.packages]
+    known = sorted(store.heads())
+    if unknown := sorted(set(names) - set(known)):
+        message = f"{store.location} has no package {unknown[0]!r}"
+        raise BadInputError(message, hint=f"it has {', '.join(known) or 'none'}")
     rows: list[tuple[str, str]] = []
-    for package in names or sorted(store.heads()):
+    for package in names or known:
         decisions = superseded(store.catalogue(package).records.values(), keep=arguments.keep)
         rejected = [each for each in decisions if not each.accepted]
         rows += [(each.candidate.filename, each.reason) for each in rejected]

@@ -36,10 +36,15 @@ def execute(arguments: argparse.Namespace) -> int:
         raise UsageError(message)
     farm = optional_farm(arguments.farm)
     store = store_of(arguments)
+    # All reports before the first upload: what cannot be read stops the run with nothing done.
+    proofs = [
+        read_proof(
+            arguments.report or report_path(wheel), declared_of(farm, WheelName.parse(wheel.name))
+        )
+        for wheel in wheels
+    ]
     done, refused = [], []
-    for wheel in wheels:
-        declared = declared_of(farm, WheelName.parse(wheel.name))
-        proof = read_proof(arguments.report or report_path(wheel), declared)
+    for wheel, proof in zip(wheels, proofs, strict=True):
         try:
             done.append(publish(store, wheel, proof))
         except RefusedError as error:
@@ -75,6 +80,9 @@ def _wheels(paths: list[Path]) -> list[Path]:
 
     found: list[Path] = []
     for path in paths:
+        if not path.exists():
+            message = f"{path} does not exist"
+            raise BadInputError(message, hint="name a wheel, or a folder of wheels")
         found += sorted(path.glob("*.whl")) if path.is_dir() else [path]
     if not found:
         message = f"there is no wheel in {', '.join(map(str, paths))}"

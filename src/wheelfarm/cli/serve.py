@@ -11,7 +11,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
     parser.add_argument("site", nargs="?", type=Path, default=Path("site"), metavar="SITE")
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at")
-    parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
+    parser.add_argument("--port", type=_port, default=8000, help="0 takes a free one")
+
+
+def _port(text: str) -> int:
+    """Return a port's number; argparse.ArgumentTypeError for what cannot be one."""
+    if not text.isascii() or not text.isdigit() or int(text) >= 1 << 16:
+        message = f"{text!r} is no port: a number below 65536"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
 
 
 def execute(arguments: argparse.Namespace) -> int:

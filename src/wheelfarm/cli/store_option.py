@@ -35,6 +35,21 @@ def store_of(arguments: argparse.Namespace) -> "Store":
     return open_store(name if "://" in name else str(arguments.farm / name))
 
 
+def existing_store_of(arguments: argparse.Namespace) -> "Store":
+    """Return the store that the arguments name, for verbs that do not make one.
+
+    Raises StoreError for a folder that was never made: in a misspelt one nothing is ever wrong.
+    """
+    from wheelfarm.store.directory import DirectoryStore
+    from wheelfarm.store.protocol import StoreError
+
+    store = store_of(arguments)
+    if isinstance(store, DirectoryStore) and not store.root.is_dir():
+        message = f"there is no store {store.location}"
+        raise StoreError(message, hint="publish a wheel first, or name the store with --store")
+    return store
+
+
 def optional_farm(folder: Path) -> "Farm | None":
     """Return the farm in a folder, None where there is none."""
     from wheelfarm.recipes.load import POLICY_FILE, load_farm

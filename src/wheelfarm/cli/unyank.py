@@ -3,7 +3,7 @@
 import argparse
 
 from wheelfarm.cli.output import clean, print_json
-from wheelfarm.cli.store_option import add_store_option, store_of
+from wheelfarm.cli.store_option import add_store_option, existing_store_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +16,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Take the yank of every wheel that is named back."""
     from wheelfarm.store.publish import unyank
 
-    records = unyank(store_of(arguments), arguments.wheels)
+    records = unyank(existing_store_of(arguments), arguments.wheels)
     if arguments.json:
         print_json("wheelfarm.unyank/1", {"wheels": [{"wheel": r.filename} for r in records]})
     else:

@@ -3,7 +3,7 @@
 import argparse
 
 from wheelfarm.cli.output import clean, print_json
-from wheelfarm.cli.store_option import add_store_option, store_of
+from wheelfarm.cli.store_option import add_store_option, existing_store_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Yank every wheel that is named."""
     from wheelfarm.store.publish import yank
 
-    records = yank(store_of(arguments), arguments.wheels, arguments.reason)
+    records = yank(existing_store_of(arguments), arguments.wheels, arguments.reason)
     if arguments.json:
         print_json(
             "wheelfarm.yank/1",

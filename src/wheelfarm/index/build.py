@@ -56,7 +56,11 @@ def build_site(
     the coverage page. Raises what a guard raises, and
     BlobMissingError where a file that a page would link to is not in the store.
     """
+    files_folder = store.folder()
+    store_folder = None if files_folder is None else files_folder.parent
+    tree.check_place(store_folder)
     with tree.locked(), _no_collection():
+        tree.check_content(store_folder)
         before = SiteState.load(tree)
         build = _Build(store, before, config, shipped)
         staged = build.staged(tree, full=full)

@@ -53,8 +53,12 @@ def read_source(source: str, client: Client) -> tuple[Link, ...]:
     else:
         path = Path(source)
         if not path.is_file():
-            message = f"{source} does not exist"
-            raise BadInputError(message)
+            what = "is a folder" if path.is_dir() else "does not exist"
+            message = f"{source} {what}; an import reads an address or a file"
+            hint = (
+                "wheels that lie in a folder go in with `wheelfarm verify --report` and `publish`"
+            )
+            raise BadInputError(message, hint=hint)
         links = _links(path.read_bytes(), path.absolute().as_uri(), client)
     wheels = {link.url: link for link in links if link.filename.endswith(".whl")}
     if not wheels:

@@ -15,6 +15,12 @@ from wheelfarm import files
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import read_json
 
+#: What a site has at its root, channels apart; a folder with such a name may be somebody's own.
+_OWN = frozenset(
+    {"archs", "assets", "coverage", "files", "index.html"}
+    | {"manifest", "packages", "reports", "simple", "torch"}
+)
+
 
 class Stage:
     """Where files of one process wait to move: each gets a name, ``<part>/<number>``.
@@ -75,13 +81,54 @@ class SiteTree:
         """Return the bytes of a staged file."""
         return (self._stage / name).read_bytes()
 
+    def check_place(self, store: Path | None) -> None:
+        """Raise BadInputError where there can be no folder, or where it would lie in a store's.
+
+        ``store`` is the folder of a store on this machine.
+        """
+        root = self.root.resolve()
+        if file := next((each for each in (root, *root.parents) if each.is_file()), None):
+            message = f"{file} is a file where the site needs a folder"
+            raise BadInputError(message, hint="give the site a folder of its own")
+        if store is not None:
+            inside = store.resolve()
+            around = (root / "files", root / "reports")
+            if root.is_relative_to(inside) or any(inside.is_relative_to(each) for each in around):
+                message = f"the site {self.root} and the store {store} would lie in each other"
+                raise BadInputError(message, hint="give the site a folder of its own")
+
+    def check_content(self, store: Path | None) -> None:
+        """Raise BadInputError for a folder that is no site, and has what a site would replace.
+
+        What a first build left that was cut short is a site's: links to the store, copies of its
+        files, empty folders.
+        """
+        known = (self.state / "state.json", self.root / "manifest" / "index.json")
+        if not self.root.exists() or any(path.exists() for path in known):
+            return
+        for name in sorted({path.name for path in self.root.iterdir()} & _OWN):
+            path = self.root / name
+            source = None if store is None else store / name
+            if source is not None and path.is_symlink() and path.resolve() == source.resolve():
+                continue
+            if path.is_symlink() or not path.is_dir() or _only_here(path, source) is not None:
+                message = f"{self.root} is no site, and holds {name!r}, which a site would replace"
+                raise BadInputError(message, hint="give the site a folder of its own")
+
     def link_folder(self, name: str, source: Path) -> None:
-        """Make ``name`` under the root a symbolic link to a folder elsewhere."""
+        """Make ``name`` under the root a symbolic link to a folder elsewhere.
+
+        A folder that stands there goes only if the other one has all of its files; else
+        BadInputError.
+        """
         link = self.root / name
         self.root.mkdir(parents=True, exist_ok=True)
         target = os.path.relpath(source.absolute(), self.root)
         if link.is_symlink() and link.readlink() == Path(target):
             return
+        if not link.is_symlink() and (path := _only_here(link, source)) is not None:
+            message = f"{path} is in the way, and not in the store"
+            raise BadInputError(message, hint="move it away, or build with --files copy")
         files.remove(link)
         link.symlink_to(target, target_is_directory=True)
 
@@ -149,6 +196,15 @@ class SiteTree:
         while folder != self.root and folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent
+
+
+def _only_here(folder: Path, other: Path | None) -> Path | None:
+    """Return a file under ``folder`` that ``other`` has not, None where it has all of them."""
+    for path in (folder, *folder.rglob("*")):
+        there = None if other is None else other / path.relative_to(folder)
+        if path.is_file() and (there is None or not there.is_file()):
+            return path
+    return None
 
 
 def _write(path: str, data: bytes) -> None:

@@ -13,11 +13,16 @@ OBJECT_SCHEMES = ("s3", "gs", "az", "azure")
 def open_store(location: str) -> Store:
     """Return the store at a location: a folder, ``s3://bucket/prefix``, ``github://owner/repo``.
 
-    Raises BadInputError for a scheme that is none. Only the kind that is asked for is imported.
+    Raises BadInputError for a scheme that is none and for a file. Only the kind that is asked for
+    is imported.
     """
     scheme, separator, _ = location.partition("://")
     if not separator:
-        return DirectoryStore(Path(location))
+        folder = Path(location)
+        if any(path.is_file() for path in (folder, *folder.parents)):
+            message = f"{location} is a file, or lies in one; a store is a folder"
+            raise BadInputError(message, hint="name another folder")
+        return DirectoryStore(folder)
     if scheme == "github":
         from wheelfarm.store.github import GithubStore  # noqa: PLC0415 - one kind at a time
 

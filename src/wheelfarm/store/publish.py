@@ -8,7 +8,7 @@ finishes it.
 import hashlib
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
@@ -193,16 +193,24 @@ def _put_bytes(store: Store, key: str, data: bytes) -> str:
 def _each(
     store: Store, filenames: Iterable[str], change: Callable[[Record], Record]
 ) -> tuple[Record, ...]:
+    packages = {filename: WheelName.parse(filename).package for filename in filenames}
+    # All of them or none: a misspelt name is found before the first change.
+    known = {package: store.catalogue(package).records for package in set(packages.values())}
+    for filename, package in packages.items():
+        _standing(store, known[package], filename)
     changed: list[Record] = []
-    for filename in filenames:
-        package = WheelName.parse(filename).package
+    for filename, package in packages.items():
 
         def apply(records: dict[str, Record], filename: str = filename) -> dict[str, Record]:
-            record = records.get(filename)
-            if record is None or record.removed:
-                message = f"{filename} is not in {store.location}"
-                raise BadInputError(message)
-            return {**records, filename: change(record)}
+            return {**records, filename: change(_standing(store, records, filename))}
 
         changed.append(update(store, package, apply)[filename])
     return tuple(changed)
+
+
+def _standing(store: Store, records: Mapping[str, Record], filename: str) -> Record:
+    record = records.get(filename)
+    if record is None or record.removed:
+        message = f"{filename} is not in {store.location}"
+        raise BadInputError(message)
+    return record

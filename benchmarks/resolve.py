@@ -86,8 +86,10 @@ def write_site(folder: Path) -> int:
         # The rest of 30,000 wheels is spread over the packages evenly.
         wheels = wheels[: 30_000 // PACKAGES + 1] if len(wheels) > 30_000 // PACKAGES else wheels
         count += len(wheels)
-        document = {"schema": "wheelfarm.package/1", "package": package, "wheels": wheels}
-        data = json.dumps(document, separators=(",", ":")).encode()
+        # One entry a line, as a site writes it.
+        head = json.dumps({"schema": "wheelfarm.package/1", "package": package})[:-1]
+        lines = ",\n".join(map(json.dumps, wheels))
+        data = f'{head}, "wheels": [\n{lines}\n]}}\n'.encode()
         (folder / f"manifest/packages/{package}.json").write_bytes(data)
         parts[package] = {
             "url": f"packages/{package}.json",

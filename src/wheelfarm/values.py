@@ -51,7 +51,8 @@ class Value:
         kind = type(self)
         names = kind.field_names
         if args:
-            if len(args) > kind.field_positions or not given.keys().isdisjoint(names[: len(args)]):
+            twice = given and not given.keys().isdisjoint(names[: len(args)])
+            if twice or len(args) > kind.field_positions:
                 message = f"{kind.__qualname__}() does not take these arguments by position"
                 raise TypeError(message)
             given.update(zip(names, args, strict=False))

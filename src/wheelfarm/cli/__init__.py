@@ -9,11 +9,9 @@ import argparse
 import gc
 import importlib
 import io
-import logging
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -32,6 +30,10 @@ from wheelfarm.errors import (
 #: The exit status of a fault of wheelfarm itself (EX_SOFTWARE of sysexits.h).
 INTERNAL_FAULT = 70
 
+#: Verbs whose rooms log nothing that is shown unless ``-v`` asks for it: `logging` costs a tenth of
+#: their whole time, so it is left out.
+_WITHOUT_WARNINGS = frozenset({"host", "resolve"})
+
 #: Modules that only an extra brings, with the extra: ``pip install wheelfarm`` has the user side.
 EXTRA_MODULES = {
     "auditwheel": "farm",
@@ -43,6 +45,24 @@ EXTRA_MODULES = {
     "dask": "dask",
     "distributed": "dask",
 }
+
+
+class _Formatter(argparse.HelpFormatter):
+    """The usual help; its width is asked for here, as argparse imports all of shutil for it."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the terminal's width, as shutil.get_terminal_size finds it."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdigit() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else 1).columns or 80
+    except (OSError, ValueError):
+        return 80
 
 
 class _Parser(argparse.ArgumentParser):
@@ -72,13 +92,6 @@ def _some_text(text: str) -> str:
     return text
 
 
-class _CleanFormatter(logging.Formatter):
-    """A formatter whose lines cannot steer a terminal, whatever a name in them holds."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return clean_lines(super().format(record))
-
-
 def main(argv: Sequence[str]) -> int:
     """Run one command and return its exit status; WheelfarmError goes through to the caller."""
     verb = next((word for word in argv if not word.startswith("-")), None)
@@ -87,7 +100,11 @@ def main(argv: Sequence[str]) -> int:
     if arguments.verb is None:
         parser.print_help()
         return UsageError.exit_code
-    _configure_logging(arguments.verbose - arguments.quiet)
+    verbosity = arguments.verbose - arguments.quiet
+    if verbosity > 0 or arguments.verb not in _WITHOUT_WARNINGS:
+        from wheelfarm.cli.log_lines import configure
+
+        configure(verbosity)
     module = _verb_module(arguments.verb)
     status: int = module.execute(arguments)
     return status
@@ -121,6 +138,8 @@ def entry_point() -> None:
             status = _refused(CouldNotLookError(message, hint=hint))
     except OSError as error:
         # A folder that cannot be written, a file where a folder should be: the machine said no.
+        import logging
+
         logging.getLogger(__name__).debug("the operating system refused", exc_info=True)
         status = _refused(CouldNotLookError(_system_sentence(error)))
     except Exception:  # noqa: BLE001 - the edge: a crash must not end with the status of a verdict
@@ -141,6 +160,8 @@ def _system_sentence(error: OSError) -> str:
 
 def _own_fault() -> int:
     """Print the traceback of a fault of ours; Python's own status, 1, would read as a verdict."""
+    import traceback
+
     traceback.print_exc()
     print("wheelfarm: this is a fault of wheelfarm, not of its input", file=sys.stderr)
     return INTERNAL_FAULT
@@ -169,7 +190,7 @@ def _build_parser(verb: str | None, *, whole: bool = False) -> argparse.Argument
     )
     parser.add_argument("--version", action="version", version=f"wheelfarm {__version__}")
     parser.set_defaults(verb=None, json=False, verbose=0, quiet=0)
-    subparsers = parser.add_subparsers(title="verbs", metavar="VERB")
+    subparsers = parser.add_subparsers(title="verbs", metavar="VERB", prog=parser.prog)
     for name, summary in VERBS.items():
         if verb not in {None, name}:
             continue
@@ -189,14 +210,3 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("-v", "--verbose", action="count", default=absent, help="log more to stderr")
     group.add_argument("-q", "--quiet", action="count", default=absent, help="log less to stderr")
-
-
-def _configure_logging(verbosity: int) -> None:
-    level = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}.get(
-        max(-1, verbosity), logging.DEBUG
-    )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_CleanFormatter("%(levelname)s: %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler])
-    for noisy in ("urllib3", "auditwheel"):
-        logging.getLogger(noisy).setLevel(max(level, logging.WARNING))

@@ -1,7 +1,6 @@
 """The client: retries with back-off, redirects without secrets, limits, a cache, downloads."""
 
 import http.client
-import logging
 import socket
 import time
 import zlib
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from wheelfarm.http.download import Part, Progress
 
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 _CHUNK = 1 << 20
 _ABSENT = frozenset({404, 410})
@@ -312,11 +309,12 @@ class Client:
         why, wait = "no attempt was made", 0.0
         for attempt in range(self.attempts):
             if attempt:
+                import logging
                 import random
 
                 backoff = self.pause * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)  # noqa: S311
                 time.sleep(max(wait, backoff))
-                logger.info("trying %s again: %s", redacted(url), why)
+                logging.getLogger(__name__).info("trying %s again: %s", redacted(url), why)
             try:
                 return once()
             except TryAgainError as error:

@@ -21,7 +21,7 @@ from wheelfarm.values import value
 
 #: The question, in a form that every Python 3 understands. Paths that ``-c`` adds are left out.
 _QUESTION = """
-import json, os, sys, sysconfig
+import json, os, sys
 def libc():
     try:
         return os.confstr("CS_GNU_LIBC_VERSION") or ""
@@ -29,12 +29,17 @@ def libc():
         return ""
 def machine():
     return os.uname()[4] if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "")
+def free_threaded():
+    if hasattr(sys, "abiflags"):
+        return "t" in sys.abiflags
+    import sysconfig
+    return bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 def answer():
     return {
         "version": "%d.%d.%d" % sys.version_info[:3],
         "release": sys.version_info[3],
         "implementation": sys.implementation.name,
-        "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+        "free_threaded": free_threaded(),
         "system": sys.platform,
         "machine": machine(),
         "bits": 64 if sys.maxsize > 2**32 else 32,

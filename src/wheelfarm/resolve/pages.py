@@ -6,12 +6,12 @@ Foreign text becomes candidates here; what cannot be read is kept with its reaso
 import contextlib
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from wheelfarm.errors import BadInputError
-from wheelfarm.index.model import PACKAGE_SCHEMA, WheelEntry, manifest_reader
+from wheelfarm.index.model import WheelEntry
 from wheelfarm.model.axis import TORCH_AXES
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import Reader
@@ -23,52 +23,37 @@ from wheelfarm.values import NOTHING, replace, value
 _SHA256 = re.compile(r"(?:^|&)sha256=([0-9a-fA-F]{64})(?:&|$)")
 
 
+def _no_offers() -> "Iterable[Offer]":
+    return ()
+
+
 @value
 class Page:
     """What an index offers of one package.
 
-    ``candidates`` are those whose name fits the host's Python and platform; ``others`` the raw
-    remainder (file name, or a manifest's table), read only for a report; ``unread`` pairs a name
-    with why it is no wheel that could serve (an sdist, a name that cannot be read).
+    ``candidates`` are those whose name fits the host's Python and platform; ``others`` those whose
+    name does not, and ``rest`` reads more of that kind, which only a report asks for; ``unread``
+    pairs a name with why it is no wheel that could serve (an sdist, a name that cannot be read).
     """
 
     package: str
     url: str
     candidates: tuple[Candidate, ...] = ()
-    others: tuple["Offer | Listed", ...] = ()
+    others: tuple["Offer", ...] = ()
+    rest: "Callable[[], Iterable[Offer]]" = _no_offers
     unread: tuple[tuple[str, str], ...] = ()
     missing: bool = False
 
     def all_candidates(self) -> tuple[Candidate, ...]:
         """Return every wheel of the page that can be read, those that its tags rule out too."""
         found = []
-        for offer in (*self.candidates, *self.others):
+        offers: tuple[Candidate | Offer, ...] = (*self.candidates, *self.others, *self.rest())
+        for offer in offers:
             with contextlib.suppress(BadInputError):
                 candidate = offer if isinstance(offer, Candidate) else offer.candidate()
                 # Read to the end here, so that no faulty one is met later.
                 found.append(candidate.with_entry(candidate.entry))
         return tuple(found)
-
-
-@value
-class Listed:
-    """One entry of a manifest whose file name's tags do not fit the host: read only if asked."""
-
-    raw: Mapping[str, Any]
-    page: str
-
-    def candidate(self) -> Candidate:
-        """Read it; BadInputError where it is faulty."""
-        name = WheelName.parse(self.raw["filename"])
-        offer = Offer(
-            name=name,
-            serves=name,
-            address=str(self.raw.get("url")),
-            page=self.page,
-            raw=self.raw,
-            proven=True,
-        )
-        return offer.candidate()
 
 
 @value
@@ -128,45 +113,7 @@ class Offer:
         )
 
 
-def manifest_page(package: str, document: Any, url: str, host: Host) -> Page:
-    """Read a manifest's part; FaultsError where it is not one."""
-    reader = manifest_reader(document, url, PACKAGE_SCHEMA)
-    wheels = document.get("wheels")
-    if not isinstance(wheels, list):
-        reader.fault("expected a list of wheels", "wheels")
-        reader.finish()
-        wheels = []
-    fits = _Fits(host)
-    offers: list[Offer] = []
-    others: list[Listed] = []
-    unread: list[tuple[str, str]] = []
-    for wheel in wheels:
-        name = wheel.get("filename") if isinstance(wheel, dict) else None
-        address = wheel.get("url") if isinstance(wheel, dict) else None
-        if not isinstance(name, str) or not isinstance(address, str):
-            unread.append((str(name), "the manifest's entry has no file name or address"))
-        elif not fits.name(name):
-            others.append(Listed(raw=wheel, page=url))
-        else:
-            try:
-                parsed = WheelName.parse(name)
-            except BadInputError as error:
-                unread.append((name, error.what))
-                continue
-            offers.append(
-                Offer(
-                    name=parsed,
-                    serves=parsed,
-                    address=address,
-                    page=url,
-                    raw=wheel,
-                    proven=True,
-                )
-            )
-    return _page(package, url, offers, unread, fits, listed=others)
-
-
-class _Fits:
+class Fits:
     """Whether tags fit a host, each combination judged once."""
 
     def __init__(self, host: Host) -> None:
@@ -220,7 +167,7 @@ def json_page(package: str, document: Any, url: str, host: Host) -> Page:
         }
         _offer((name, name, address, url), raw, offers, unread)
     reader.finish()
-    return _page(package, url, offers, unread, _Fits(host))
+    return page_of(package, url, offers, unread, Fits(host))
 
 
 def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, host: Host) -> Page:
@@ -241,7 +188,7 @@ def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, hos
         }
         # GitHub turns characters that it does not like into dots; "+" stays.
         _offer((name, name, address, url), raw, offers, unread)
-    return _page(package, url, offers, unread, _Fits(host))
+    return page_of(package, url, offers, unread, Fits(host))
 
 
 def _metadata_hash(value: Any) -> Any:
@@ -277,7 +224,7 @@ def html_page(package: str, text: str, url: str, host: Host) -> Page:
         }
         address = parts._replace(fragment="").geturl()
         _offer((name, content.strip(), address, url), raw, offers, unread)
-    return _page(package, url, offers, unread, _Fits(host))
+    return page_of(package, url, offers, unread, Fits(host))
 
 
 def _html_metadata(value: str | None) -> Any:
@@ -327,17 +274,18 @@ def safe_address(url: str) -> str:
     ).geturl()
 
 
-def _page(
+def page_of(
     package: str,
     url: str,
     offers: Iterable[Offer],
     unread: Iterable[tuple[str, str]],
-    fits: "_Fits",
+    fits: Fits,
     *,
-    listed: Iterable[Listed] = (),
+    rest: Callable[[], Iterable[Offer]] = _no_offers,
 ) -> Page:
+    """Return a page of what was read of it; a wheel of another package is refused."""
     kept: list[Candidate] = []
-    others: list[Offer | Listed] = list(listed)
+    others: list[Offer] = []
     refused = list(unread)
     for offer in offers:
         if offer.name.package != package:
@@ -351,5 +299,6 @@ def _page(
         url=url,
         candidates=tuple(kept),
         others=tuple(others),
+        rest=rest,
         unread=tuple(refused),
     )

@@ -25,7 +25,7 @@ def asked_version(candidate: Candidate, wanted: Wanted, target: Target) -> Failu
     """Hold the version asked for (PEP 440); pre-releases only where they were asked for."""
     version = candidate.version
     pre = target.prereleases or bool(wanted.specifier.prereleases)
-    if not wanted.specifier.contains(version, prereleases=True):
+    if wanted.specifier and not wanted.specifier.contains(version, prereleases=True):
         asks = f"{wanted.because} needs" if wanted.because else "asked for"
         reason = f"is {version}, {asks} {wanted.specifier}"
         return Failure(aspect="version", reason=reason, change="another version of it")
@@ -210,9 +210,14 @@ RULES: tuple[Rule, ...] = (
 
 
 def refused_by_name(candidate: Candidate, wanted: Wanted, target: Target) -> bool:
-    """Return whether a rule refuses that mostly needs a name; a faulty entry is refused too."""
+    """Return whether a rule refuses that mostly needs a name; a faulty entry is refused too.
+
+    Pages have left out what the tags refuse. Of the rest a label is read sooner than a version,
+    and an earlier CUDA line alone makes a rule read the whole entry.
+    """
+    quick = (torch_serves, asked_version, accelerator_serves)
     try:
-        return any(rule(candidate, wanted, target) is not None for rule in _BY_NAME)
+        return any(rule(candidate, wanted, target) is not None for rule in quick)
     except BadInputError:
         return True
 

@@ -7,7 +7,7 @@ or without an exit status. One line comes per GPU, with the line ends of its sys
 
 import os
 import re
-import shutil
+from pathlib import Path
 
 from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.model.arch import Arch
@@ -28,10 +28,12 @@ _FIELDS = ("index", "name", "uuid", "compute_cap", "driver_version")
 
 def find() -> str | None:
     """Return the path of nvidia-smi; None where there is none."""
-    found = shutil.which("nvidia-smi")
-    if found is None and not os.environ.get("WHEELFARM_ROOT"):
-        found = shutil.which("nvidia-smi", path=os.pathsep.join(_FOLDERS))
-    return found
+    name = "nvidia-smi.exe" if os.name == "nt" else "nvidia-smi"
+    folders = os.get_exec_path()
+    if not os.environ.get("WHEELFARM_ROOT"):
+        folders += _FOLDERS
+    paths = (Path(folder, name) for folder in folders)
+    return next((str(path) for path in paths if path.is_file() and os.access(path, os.X_OK)), None)
 
 
 def look() -> Answer | None:

@@ -4,7 +4,9 @@ An index is a trust boundary: its owner chooses the bytes that run. Hashes bind 
 pages, and pages to the address that the user configured; nothing more.
 """
 
+import contextlib
 import hashlib
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +18,8 @@ from wheelfarm.index.model import Combination, Manifest
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_json
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.pages import Page, html_page, json_page, manifest_page
+from wheelfarm.resolve.manifest_part import manifest_page
+from wheelfarm.resolve.pages import Page, html_page, json_page
 
 _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
@@ -79,7 +82,7 @@ class ManifestIndex:
         actual = hashlib.sha256(body).hexdigest()
         if actual != part.sha256:
             raise HashMismatchError(redacted(url), part.sha256, actual)
-        return manifest_page(name, parse_json(body, redacted(url)), url, host)
+        return manifest_page(name, body, url, host)
 
 
 class SimpleIndex:
@@ -144,8 +147,25 @@ def _together(names: Iterable[str], fetch: "Any") -> Mapping[str, Page]:
     wanted = sorted({normalized(name) for name in names})
     if len(wanted) == 1:
         return {wanted[0]: fetch(wanted[0])}
-    from concurrent.futures import ThreadPoolExecutor
+    found: dict[str, Page] = {}
+    failed: dict[str, BaseException] = {}
+    waiting = wanted[::-1]
 
-    with ThreadPoolExecutor(_CONNECTIONS) as pool:
-        futures = {name: pool.submit(fetch, name) for name in wanted}
-    return {name: future.result() for name, future in futures.items()}
+    def work() -> None:
+        while waiting:
+            # Taking from a list is one step, so that no two threads get the same name.
+            with contextlib.suppress(IndexError):
+                name = waiting.pop()
+                try:
+                    found[name] = fetch(name)
+                except BaseException as error:  # noqa: BLE001 - raised in the thread that asked
+                    failed[name] = error
+
+    threads = [threading.Thread(target=work) for _ in wanted[:_CONNECTIONS]]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[min(failed)]
+    return found

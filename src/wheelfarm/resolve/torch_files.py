@@ -10,7 +10,6 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from wheelfarm.errors import BadInputError
-from wheelfarm.facts.installed_torch import version_constants
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.platform import PLATFORMS
@@ -79,6 +78,8 @@ def _metadata_version(info: Path | None) -> Fact[str]:
 def _read_version_file(package: Path | None) -> dict[str, str]:
     if package is None:
         return {}
+    from wheelfarm.facts.installed_torch import version_constants
+
     try:
         return version_constants(package / "version.py")
     except BadInputError:

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm import files
@@ -14,6 +13,7 @@ from wheelfarm.recipes.load import POLICY_FILE, RECIPES_FOLDER, load_farm
 from wheelfarm.recipes.model import Farm, PathSource
 from wheelfarm.store.costs import StoredCosts
 from wheelfarm.store.location import open_store
+from wheelfarm.values import replace
 
 #: What Python, editors and build tools leave beside sources; it decides nothing.
 _IGNORED = frozenset((".git", "__pycache__", ".wheelfarm", "build", ".pytest_cache"))

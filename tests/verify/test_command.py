@@ -1,5 +1,6 @@
 """The verbs verify and diff: tables, documents, exit statuses, GitHub, cache, many wheels."""
 
+import errno
 import json
 import sys
 from pathlib import Path
@@ -244,3 +245,14 @@ def test_what_is_no_wheel_is_not_compared(good: Path, tmp_path: Path) -> None:
             main(["diff", *map(str, pair)])
     with pytest.raises(BadInputError, match="results go into a folder"):
         main(["repair", str(good), "--out", str(text)])
+
+
+def test_a_wheel_that_cannot_be_read_has_no_hash(
+    good: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, *words: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(PermissionError):
+        read_wheel(good)

@@ -55,7 +55,7 @@ def read_wheel(path: Path) -> WheelFacts:
     """Read everything that a wheel says of itself.
 
     Whatever is wrong with the file is in the facts' ``problems`` and in its binaries' ``problem``;
-    only a file that does not exist or cannot be opened raises (BadInputError).
+    only a file that does not exist raises BadInputError, and one that cannot be read OSError.
     """
     if not path.is_file():
         message = f"{path} is not a file" if path.exists() else f"{path} does not exist"
@@ -73,6 +73,8 @@ def read_wheel(path: Path) -> WheelFacts:
         problems.insert(0, Problem(kind="name", message=error.what))
     complete = with_uses(sorted(binaries, key=lambda binary: binary.path))
     hashing.join()
+    if hashing.error is not None:
+        raise hashing.error
     return WheelFacts(
         file_name=path.name,
         sha256=hashing.digest,
@@ -102,10 +104,14 @@ class _Hashing(threading.Thread):
         super().__init__(daemon=True)
         self._path = path
         self.digest = ""
+        self.error: OSError | None = None
 
     def run(self) -> None:
         digest = hashlib.sha256()
-        with self._path.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                digest.update(chunk)
+        try:
+            with self._path.open("rb") as stream:
+                while chunk := stream.read(_CHUNK):
+                    digest.update(chunk)
+        except OSError as error:
+            self.error = error
         self.digest = digest.hexdigest()

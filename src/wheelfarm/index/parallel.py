@@ -131,6 +131,10 @@ def _work(
         except EOFError:
             return
         try:
-            pipe.send(getattr(desk, name)(*words, **named))
+            answer = getattr(desk, name)(*words, **named)
         except (WheelfarmError, OSError) as error:
-            pipe.send(error)
+            answer = error
+        try:
+            pipe.send(answer)
+        except BrokenPipeError:
+            return  # The parent was killed; its lock is ours until we end, so nobody waits long.

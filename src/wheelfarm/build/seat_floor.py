@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from wheelfarm.build.seat_arguments import Command
 
 #: Archives whose symbols a module keeps to itself.
-_HIDDEN = "libc_nonshared.a:libstdc++.a"
+_HIDDEN = ("libc_nonshared.a", "libfallbacks.a", "libstdc++.a")
 #: Options of links that make no shared library, though ``-shared`` may stand beside them.
 _NOT_SHARED = frozenset(("-r", "-static", "-dlink", "-lib"))
 _JUDGED = frozenset(("GLIBCXX", "CXXABI", "GCC"))
@@ -65,7 +65,7 @@ def link(seat: Seat, command: Command, words: list[str]) -> tuple[int, float, in
     else:
         users = {}
     if status != 0:
-        faults = {name: ("", floor.symbols[name]) for name in users}
+        faults = {name: floor.symbols[name] for name in users}
     if not faults:
         return status, seconds, peak
     sys.stderr.write(floor.message(output, faults, users))
@@ -101,11 +101,11 @@ class Floor:
         self.glibc = ""
         self.allowed: set[str] = set()
         self.later: dict[str, str] = {}
-        self.symbols: dict[str, str] = {}
+        self.symbols: dict[str, tuple[str, str]] = {}
         with open(f"{self.folder}/limits", encoding="utf-8") as stream:
             lines = stream.read().splitlines()
         for line in lines:
-            kind, name, since = line.split()
+            kind, name, version, since = line.replace(" -", " ").split(" ")
             if kind == "floor":
                 self.glibc = since
             elif kind == "allowed":
@@ -113,16 +113,18 @@ class Floor:
             elif kind == "later":
                 self.later[name] = since
             else:
-                self.symbols[name] = since
+                self.symbols[name] = (version, since)
 
     def words(self, role: str, words: list[str]) -> list[str]:
         """Return the words of a link that finds the floor's libraries before all others."""
         # The system's libstdc++ itself needs a newer glibc, which is no business of this link.
-        more = ["--exclude-libs", _HIDDEN, "--allow-shlib-undefined"]
+        more = ["--allow-shlib-undefined"]
+        # One option each: mold 1.10 never ends over a list.
+        more += [f"--exclude-libs={name}" for name in _HIDDEN]
         if role == "nvcc":
             passed = [word for option in more for word in ("-Xlinker", option)]
         else:
-            passed = [f"-Wl,{more[0]},{more[1]}", f"-Wl,{more[2]}"]
+            passed = [f"-Wl,{option}" for option in more]
         return ["-L", self.folder, *words, *passed]
 
     def faults(self, listing: str) -> dict[str, tuple[str, str]]:
@@ -138,15 +140,17 @@ class Floor:
                 continue
             version = names[0].strip("()") if len(names) > 1 else ""
             if version in _NO_VERSION:
-                version = ""
-            since = self.since(names[-1], version)
-            is_weak = "w" in head.partition(" ")[2][:7]
-            if since is not None and (version or not is_weak):
+                # A weak symbol may stay without an answer: the code asks whether it has one.
+                if "w" not in head.partition(" ")[2][:7] and names[-1] in self.symbols:
+                    result[names[-1]] = self.symbols[names[-1]]
+                continue
+            since = self.since(version)
+            if since is not None:
                 result[names[-1]] = (version, since)
         return result
 
-    def since(self, name: str, version: str) -> str | None:
-        """Return the glibc from which on a symbol is there: None for one that the floor has.
+    def since(self, version: str) -> str | None:
+        """Return the glibc from which on a version is there: None for one that the floor has.
 
         Empty for a version that no policy promises.
         """
@@ -155,7 +159,7 @@ class Floor:
             return number if _numbers(number) > _numbers(self.glibc) else None
         if family in _JUDGED:
             return None if version in self.allowed else self.later.get(version, "")
-        return None if version else self.symbols.get(name)
+        return None
 
     def message(
         self, output: str, faults: dict[str, tuple[str, str]], users: dict[str, str]

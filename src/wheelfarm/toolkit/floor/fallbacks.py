@@ -1,4 +1,4 @@
-"""What is newer than a floor and has an answer below it: C sources in, a static library out.
+"""What is newer than a floor and has an answer below it: sources in, a static library out.
 
 Each file of the folder ``fallbacks`` says what its functions mean. All symbols are hidden: a module
 that links them exports nothing more.
@@ -15,13 +15,15 @@ _SOURCES = Path(__file__).with_name("fallbacks")
 #: A checked strlcpy must not become its own caller, and an LTO object hides what it holds.
 _FLAGS = (
     "-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fno-lto", "-fno-builtin",
-    "-U_FORTIFY_SOURCE", "-std=gnu11",
+    "-U_FORTIFY_SOURCE",
 )  # fmt: skip
+#: What the sources of each suffix are.
+_LANGUAGES = {".c": ("-x", "c", "-std=gnu11"), ".cpp": ("-x", "c++", "-std=gnu++11")}
 
 
 def sources() -> tuple[Path, ...]:
-    """Return the C files, sorted."""
-    return tuple(sorted(_SOURCES.glob("*.c")))
+    """Return the C and C++ files, sorted."""
+    return tuple(sorted(path for path in _SOURCES.iterdir() if path.suffix in _LANGUAGES))
 
 
 def digest() -> str:
@@ -38,7 +40,7 @@ def write_fallbacks(compiler: HostCompiler, folder: Path) -> None:
     objects = []
     for source in sources():
         target = folder / f"{source.stem}.o"
-        run([compiler.program, "-x", "c", *_FLAGS, "-c", source, "-o", target])
+        run([compiler.program, *_LANGUAGES[source.suffix], *_FLAGS, "-c", source, "-o", target])
         objects.append(target)
     run([compiler.tool("ar"), "rcsD", folder / ARCHIVE, *objects])
     for path in objects:

@@ -17,15 +17,13 @@ from wheelfarm.facts.manylinux import JUDGED, policies, policy_for
 from wheelfarm.model.libstdcxx import LibstdcxxChoice
 from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit.floor import fallbacks, libstdcxx, stubs
-from wheelfarm.toolkit.floor.binutils import HostCompiler, glibc_version
+from wheelfarm.toolkit.floor.binutils import DynamicSymbol, HostCompiler, glibc_version
 
 _FORMAT = 1
 _RECORD = "record.json"
 _LIMITS = "limits"
 #: Vector forms of libm's functions; no stub has them, and their versions are judged like others.
 _VECTOR_MATH = "libmvec.so.1"
-#: What libc.so brings beside libc itself: functions that newer systems have moved into it.
-_MOVED = ("pthread", "dl", "rt", "util")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,68 +122,90 @@ class _Plan:
 
     def write(self, made: Path, final: Path) -> None:
         """Fill ``made``; its scripts name the files by their places in ``final``."""
-        machine = self.compiler.machine
+        compiler, machine = self.compiler, self.compiler.machine
         stubs.write_stubs(self.source, glibc=self.glibc, machine=machine, folder=made)
-        fallbacks.write_fallbacks(self.compiler, made)
-        for name, script in _scripts(final, self.compiler):
+        fallbacks.write_fallbacks(compiler, made)
+        libstdcxx.write_libstdcxx(compiler, self.libstdcxx_symbols(), self.allowed(), made)
+        scripts = [
+            *_scripts(final, self.glibc, compiler),
+            ("libstdc++.so", self.libstdcxx_script(final)),
+        ]
+        for name, script in scripts:
             files.write_text(made / name, script)
-        if self.choice == "static":
-            self.write_libstdcxx(made, final)
         lines = [*self.promised(), *self.unanswered(made)]
         files.write_text(made / _LIMITS, "\n".join(lines) + "\n")
 
-    def write_libstdcxx(self, made: Path, final: Path) -> None:
-        """Write the floor's part of libstdc++, and where the rest of it comes from."""
-        library = self.compiler.file(libstdcxx.LIBRARY)
-        archive = self.compiler.file(libstdcxx.ARCHIVE)
-        if library is None or archive is None:
-            message = f"{self.compiler.program} has no {libstdcxx.ARCHIVE} to link from"
-            raise CouldNotLookError(
-                message, hint="Debian, Ubuntu: apt-get install libstdc++-12-dev"
-            )
-        libstdcxx.write_libstdcxx(self.compiler, library, self.allowed(), made)
-        script = f"GROUP ( {_quoted(final / libstdcxx.LIBRARY)} {_quoted(archive)} )\n"
-        files.write_text(made / "libstdc++.so", script)
+    def libstdcxx_symbols(self) -> tuple[DynamicSymbol, ...]:
+        """Return the symbols of the compiler's own libstdc++."""
+        return self.compiler.dynamic_symbols(self.library(libstdcxx.LIBRARY))
+
+    def libstdcxx_script(self, folder: Path) -> str:
+        """Return the linker script that leads to the floor's libstdc++ and to the rest of it."""
+        parts = [folder / libstdcxx.LIBRARY, folder / fallbacks.ARCHIVE]
+        if self.choice == "static":
+            parts.append(self.library(libstdcxx.ARCHIVE))
+        return f"GROUP ( {' '.join(map(_quoted, parts))} )\n"
+
+    def library(self, name: str) -> Path:
+        """Return one of the compiler's libraries; CouldNotLookError where it has none."""
+        found = self.compiler.file(name)
+        if found is None:
+            message = f"{self.compiler.program} has no {name} to link with"
+            raise CouldNotLookError(message, hint="Debian, Ubuntu: apt-get install g++")
+        return found
 
     def allowed(self) -> frozenset[str]:
         """Return the versions, beside glibc's own, that every system of the floor has."""
         promised = policy_for(self.glibc).versions.get(self.compiler.machine, {})
         return frozenset(f"{name}_{number}" for name in JUDGED for number in promised.get(name, ()))
 
-    def promised(self) -> Iterator[str]:
-        """Yield what the floor promises, and from which glibc on the rest is promised."""
-        yield f"floor {self.glibc} {self.glibc}"
-        known = self.allowed()
-        yield from (f"allowed {version} {self.glibc}" for version in sorted(known))
-        later: dict[str, Minor] = {}
+    def later(self) -> dict[str, Minor]:
+        """Return the versions that the floor lacks, with the first glibc whose systems have it."""
+        result: dict[str, Minor] = {}
         for policy in policies():
             for name in JUDGED:
                 for number in policy.versions.get(self.compiler.machine, {}).get(name, ()):
                     if policy.glibc > self.glibc:
-                        later.setdefault(f"{name}_{number}", policy.glibc)
-        yield from (f"later {name} {later[name]}" for name in sorted(later.keys() - known))
+                        result.setdefault(f"{name}_{number}", policy.glibc)
+        return {name: result[name] for name in sorted(result.keys() - self.allowed())}
+
+    def promised(self) -> Iterator[str]:
+        """Yield what the floor promises, and from which glibc on the rest is promised."""
+        yield f"floor {self.glibc} - {self.glibc}"
+        yield from (f"allowed {name} - {self.glibc}" for name in sorted(self.allowed()))
+        yield from (f"later {name} - {since}" for name, since in self.later().items())
 
     def unanswered(self, made: Path) -> Iterator[str]:
-        """Yield the functions of the machine's glibc that nothing at the floor answers."""
+        """Yield what the machine's glibc and libstdc++ have and nothing at the floor answers."""
         answered: set[str] = set()
-        for file in (*stubs.LIBRARIES.values(), stubs.LOADER):
+        for file in (*stubs.library_files(self.glibc), libstdcxx.LIBRARY):
             answered |= {symbol.name for symbol in self.compiler.dynamic_symbols(made / file)}
         for archive in (stubs.REMAINDER, fallbacks.ARCHIVE):
             answered |= self.compiler.defined_names(made / archive)
-        newer: dict[str, Minor] = {}
+        found = {symbol.name: symbol for symbol in self.libstdcxx_symbols() if symbol.is_offered}
         for name in stubs.LIBRARIES.values():
             path = self.compiler.file(name)
             for symbol in () if path is None else self.compiler.dynamic_symbols(path):
-                since = glibc_version(symbol.version)
-                if since is not None and since > self.glibc and symbol.is_offered:
-                    newer[symbol.name] = min(since, newer.get(symbol.name, since))
-        yield from (f"symbol {name} {newer[name]}" for name in sorted(newer.keys() - answered))
+                if symbol.is_offered:
+                    found.setdefault(symbol.name, symbol)
+        later = self.later()
+        for name in sorted(found.keys() - answered):
+            version = found[name].version
+            since = glibc_version(version) or later.get(version)
+            if since is None or since > self.glibc:
+                yield f"symbol {name} {version or '-'} {since or '-'}"
 
 
-def _scripts(folder: Path, compiler: HostCompiler) -> Iterator[tuple[str, str]]:
+def _scripts(folder: Path, glibc: Minor, compiler: HostCompiler) -> Iterator[tuple[str, str]]:
     """Yield the linker scripts; a library that a link names and does not use is not needed."""
-    place = {name: _quoted(folder / file) for name, file in stubs.LIBRARIES.items()}
-    moved = " ".join(place[name] for name in _MOVED)
+    there = stubs.library_files(glibc)
+    libc = stubs.LIBRARIES["c"]
+    place = {
+        name: _quoted(folder / (file if file in there else libc))
+        for name, file in stubs.LIBRARIES.items()
+    }
+    # Functions that newer systems have in libc itself, where links do not ask for more.
+    moved = " ".join(place[name] for name in stubs.MOVED)
     archives = f"{_quoted(folder / stubs.REMAINDER)} {_quoted(folder / fallbacks.ARCHIVE)}"
     loader = _quoted(folder / stubs.LOADER)
     yield "libc.so", f"GROUP ( {place['c']} {archives} AS_NEEDED ( {moved} {loader} ) )\n"

@@ -32,6 +32,10 @@ LIBRARIES = {
 LOADER = "libld.so.2"
 REMAINDER = "libc_nonshared.a"
 
+#: Since glibc 2.34 these are parts of libc itself, and empty files beside it.
+MOVED = ("pthread", "dl", "rt", "util")
+_WHEN_MOVED = Minor(2, 34)
+
 _PROGRAM = "zig"
 _TABLES = "lib/libc/glibc/abilists"
 _HINT = "pip install 'wheelfarm[floor]', or state `floor: native` to build for this machine's glibc"
@@ -52,6 +56,12 @@ class StubSource:
     def __str__(self) -> str:
         """Return the source's name and version."""
         return f"ziglang {self.version}"
+
+
+def library_files(glibc: Minor) -> tuple[str, ...]:
+    """Return the files of a glibc's libraries that hold any symbol, the loader's the last."""
+    moved = MOVED if glibc >= _WHEN_MOVED else ()
+    return (*(file for name, file in LIBRARIES.items() if name not in moved), LOADER)
 
 
 def stub_source() -> StubSource:
@@ -105,7 +115,7 @@ def write_stubs(source: StubSource, *, glibc: Minor, machine: str, folder: Path)
         except ProgramFailedError as error:
             message = f"{source} wrote no libraries of glibc {glibc} for {machine}"
             raise CouldNotLookError(message, cause=error.cause or str(error)) from error
-        for name in (*LIBRARIES.values(), LOADER, REMAINDER):
+        for name in (*library_files(glibc), REMAINDER):
             found = list((made / "global").rglob(name))
             if len(found) != 1:
                 message = f"{source} wrote {len(found)} files {name}, expected one"

@@ -1,0 +1,362 @@
+"""Links at a glibc floor, with the compilers and linkers of this machine."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.build.floor.conftest import FLOOR, Root, glibc_of
+from wheelfarm.facts.model import BinaryFacts
+from wheelfarm.model.versions import Minor
+from wheelfarm.toolkit.floor.binutils import HostCompiler
+from wheelfarm.toolkit.floor.prepare import prepare_floor
+
+THREADS = """\
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <sys/stat.h>
+#include <thread>
+extern "C" int work(const char* path) {
+    auto value = std::make_shared<int>(1);
+    std::mutex mutex;
+    std::condition_variable ready;
+    bool done = false;
+    std::thread thread([&, value] {
+        std::lock_guard<std::mutex> lock(mutex);
+        *value += 1;
+        done = true;
+        ready.notify_all();
+    });
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        ready.wait_for(lock, std::chrono::seconds(60), [&] { return done; });
+    }
+    thread.join();
+    struct stat facts;
+    return stat(path, &facts) == 0 ? *value : -1;
+}
+"""
+PLAIN = 'extern "C" int work() { return 7; }\n'
+TOO_NEW = """\
+#include <stdlib.h>
+#include <uchar.h>
+extern "C" size_t work(char* out) { return c8rtomb(out, 'a', nullptr); }
+"""
+NEW_IN_LIBSTDCXX = """\
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+extern "C" int work(const char* path) {
+    return std::filesystem::exists(std::filesystem::path(path).parent_path()) ? 3 : 4;
+}
+extern "C" void raise(const char* text) { throw std::filesystem::filesystem_error(
+    text, std::error_code()); }
+"""
+CALL = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).work(sys.argv[1].encode()))"
+
+
+def called(path: Path) -> str:
+    """Load a library in a process of its own and return what its function says."""
+    command = [sys.executable, "-c", CALL, str(path)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def exported(facts: BinaryFacts) -> set[str]:
+    return {name for name in facts.defined if not name.startswith("_Z")}
+
+
+def test_a_native_link_needs_more_than_the_floor(root: Root) -> None:
+    root.write("made.cpp", THREADS)
+    command = ["/usr/bin/g++", "-shared", "-fPIC", "made.cpp", "-o", "made.so"]
+    subprocess.run(command, cwd=root.path, check=True)
+    native = glibc_of(root.facts("made.so"))
+    assert native is None or native > FLOOR
+
+
+def test_a_link_at_the_floor_needs_no_more_and_runs(root: Root) -> None:
+    facts = root.library(THREADS)
+    lowest = glibc_of(facts)
+    assert lowest is not None
+    assert lowest <= FLOOR
+    assert "libpthread.so.0" in facts.needed
+    assert called(root.path / "made.so") == "2"
+    assert exported(facts) == {"work"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-static-libgcc"],
+        ["-Wl,--no-undefined"],
+        ["-Wl,-z,defs", "-Wl,--no-allow-shlib-undefined"],
+        ["-Wl,--no-as-needed", "-lpthread", "-ldl", "-lm", "-lrt", "-lutil"],
+        ["-pthread"],
+        ["-static-libstdc++", "-static-libgcc"],
+        ["-fuse-ld=gold"],
+        ["-fuse-ld=lld"],
+        ["-fuse-ld=mold"],
+        ["-Wl,--gc-sections", "-Wl,-z,now"],
+    ],
+    ids=" ".join,
+)
+def test_what_users_pass_to_links_keeps_working(root: Root, words: list[str]) -> None:
+    linker = words[0].removeprefix("-fuse-ld=")
+    if linker in {"gold", "lld", "mold"} and shutil.which(f"ld.{linker}") is None:
+        pytest.skip(f"there is no ld.{linker} here")
+    facts = root.library(THREADS, *words)
+    lowest = glibc_of(facts)
+    assert lowest is not None
+    assert lowest <= FLOOR
+    assert called(root.path / "made.so") == "2"
+    assert exported(facts) >= {"work"}
+    assert not exported(facts) & {"stat", "atexit", "pthread_cond_clockwait"}
+
+
+def test_link_time_optimisation(root: Root) -> None:
+    root.write("made.cpp", THREADS)
+    root.run("g++", "-O2", "-flto", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    root.run("g++", "-O2", "-flto", "-shared", "made.o", "-o", "made.so")
+    lowest = glibc_of(root.facts("made.so"))
+    assert lowest is not None
+    assert lowest <= FLOOR
+    assert called(root.path / "made.so") == "2"
+
+
+def test_compile_and_link_in_one_call_and_response_files(root: Root) -> None:
+    root.write("made.cpp", THREADS)
+    root.write("words", '-shared -fPIC "made.cpp"\n-o made.so')
+    root.run("g++", "@words")
+    lowest = glibc_of(root.facts("made.so"))
+    assert lowest is not None
+    assert lowest <= FLOOR
+
+
+@pytest.mark.parametrize("floor", ["2.17", "2.34"])
+def test_other_floors(
+    tmp_path: Path, compiler: HostCompiler, shared_folder: Path, floor: str
+) -> None:
+    """From 2.34 on libpthread and its like are empty; before 2.25 getrandom is no function."""
+    glibc = Minor.parse(floor)
+    prepared = prepare_floor(glibc, compiler, cache=shared_folder / "floors")
+    assert prepared is not None
+    root = Root(tmp_path, prepared)
+    lowest = glibc_of(root.library(THREADS, "-lpthread", "-ldl"))
+    assert lowest is not None
+    assert lowest <= glibc
+    assert called(root.path / "made.so") == "2"
+
+
+def test_programs_and_probes_are_left_alone(root: Root) -> None:
+    root.write("program.cpp", '#include <stdio.h>\nint main() { return puts("here") < 0; }\n')
+    root.run("g++", "program.cpp", "-o", "program")
+    assert root.run("./program").stdout == "here\n"
+    root.write("conftest.c", "int f(void) { return 0; }\n")
+    root.run("gcc", "-shared", "-fPIC", "conftest.c", "-o", "conftest.so")
+    assert [call.reason for call in root.calls] == ["compile and link in one call", "probe"]
+    objects = root.write("part.c", "int f(void) { return 0; }\n")
+    root.run("gcc", "-fPIC", "-c", objects, "-o", "part.o")
+    root.run("gcc", "-r", "-nostdlib", "part.o", "-o", "whole.o")
+
+
+def test_what_has_no_answer_stops_the_build_with_symbol_object_and_floor(
+    root: Root, compiler: HostCompiler
+) -> None:
+    root.write("made.cpp", TOO_NEW)
+    done = root.run(
+        "g++", "-O2", "-fPIC", "-std=c++20", "-c", "made.cpp", "-o", "made.o", check=False
+    )
+    if done.returncode != 0:
+        pytest.skip(f"the headers of glibc {compiler.glibc} declare no c8rtomb")
+    done = root.run("g++", "-shared", "made.o", "-o", "made.so", check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "seat: error: made.so needs c8rtomb (GLIBC_2.36), taken by made.o: not at floor 2.28, "
+        "there from glibc 2.36 on\n"
+        "seat: as it is, the module can be linked at floor 2.36\n"
+    )
+    assert not (root.path / "made.so").exists()
+    assert root.calls[-1].status == 1
+
+
+def test_a_link_that_failed_is_explained_too(root: Root, compiler: HostCompiler) -> None:
+    root.write("made.cpp", TOO_NEW)
+    done = root.run("g++", "-fPIC", "-std=c++20", "-c", "made.cpp", "-o", "made.o", check=False)
+    if done.returncode != 0:
+        pytest.skip(f"the headers of glibc {compiler.glibc} declare no c8rtomb")
+    done = root.run("g++", "-shared", "-Wl,-z,defs", "made.o", "-o", "made.so", check=False)
+    assert done.returncode == 1
+    assert "undefined reference to `c8rtomb'" in done.stderr
+    assert "needs c8rtomb (GLIBC_2.36), taken by made.o: not at floor 2.28" in done.stderr
+
+
+def test_a_failure_of_another_kind_stays_what_it_is(root: Root) -> None:
+    root.write("made.cpp", 'extern "C" int nowhere();\nextern "C" int f() { return nowhere(); }\n')
+    root.run("g++", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    done = root.run("g++", "-shared", "-Wl,-z,defs", "made.o", "-o", "made.so", check=False)
+    assert done.returncode == 1
+    assert "seat:" not in done.stderr
+
+
+def test_newer_libstdcxx_is_named_with_the_way_out(root: Root) -> None:
+    root.write("made.cpp", NEW_IN_LIBSTDCXX)
+    root.run("g++", "-std=c++17", "-O2", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    done = root.run("g++", "-shared", "made.o", "-o", "made.so", check=False)
+    assert done.returncode == 1
+    assert "(GLIBCXX_3.4.26), taken by made.o: not at floor 2.28, there from glibc 2.31" in (
+        done.stderr
+    )
+    assert "`libstdcxx: static` in the recipe" in done.stderr
+
+
+def test_static_libstdcxx_takes_what_is_newer_and_nothing_else(static_root: Root) -> None:
+    root = static_root
+    root.write("made.cpp", NEW_IN_LIBSTDCXX)
+    root.run("g++", "-std=c++17", "-O2", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    root.run("g++", "-shared", "made.o", "-o", "made.so")
+    facts = root.facts("made.so")
+    lowest = glibc_of(facts)
+    assert lowest is not None
+    assert lowest <= FLOOR
+    assert called(root.path / "made.so") == "3"
+    # What the floor's libstdc++ has stays shared, and what came from the archive is not exported.
+    assert "libstdc++.so.6" in facts.needed
+    assert any(need.version.startswith("GLIBCXX") for need in facts.version_needs)
+    assert exported(facts) == {"work", "raise"}
+    command = ["/usr/bin/g++", "-shared", "made.o", "-o", "native.so"]
+    subprocess.run(command, cwd=root.path, check=True)
+    assert set(facts.defined) <= set(root.facts("native.so").defined)
+
+
+CATCHER = """\
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <typeinfo>
+#include <exception>
+#include <filesystem>
+extern "C" void other_throws(int kind);
+static std::string said;
+extern "C" const char* catches(int kind) {
+    try { other_throws(kind); }
+    catch (const std::filesystem::filesystem_error& error) { said = "filesystem"; }
+    catch (const std::system_error& error) { said = "system "; said += error.what(); }
+    catch (std::runtime_error error) { said = "runtime "; said += error.what(); }
+    catch (const std::exception& error) { said = "exception "; said += typeid(error).name(); }
+    if (std::uncaught_exceptions() != 0) said += " left over";
+    return said.c_str();
+}
+extern "C" const char* passes_on(int kind) {
+    std::exception_ptr kept;
+    try { other_throws(kind); } catch (...) { kept = std::current_exception(); }
+    try { std::rethrow_exception(kept); }
+    catch (const std::exception& error) { said = error.what(); }
+    return said.c_str();
+}
+extern "C" int exists(const char* path) { return std::filesystem::exists(path); }
+extern "C" void throws_here() { throw std::runtime_error("from the module"); }
+"""
+THROWER = """\
+#include <stdexcept>
+#include <system_error>
+#include <exception>
+#include <new>
+#include <string>
+extern "C" void other_throws(int kind) {
+    if (kind == 0) throw std::runtime_error("");
+    if (kind == 1) throw std::runtime_error(std::string(100, 'x'));
+    if (kind == 2) throw std::system_error(std::make_error_code(std::errc::no_space_on_device));
+    throw std::bad_alloc();
+}
+extern "C" void throws_here();
+extern "C" int other_catches() {
+    try { throws_here(); }
+    catch (const std::runtime_error& error) { return std::string(error.what()).size(); }
+    return -1;
+}
+"""
+
+
+def test_exceptions_cross_the_boundary_of_a_static_libstdcxx(static_root: Root) -> None:
+    """A library of the system (torch's libraries are such) and the module throw to each other."""
+    root = static_root
+    root.write("thrower.cpp", THROWER)
+    command = ["/usr/bin/g++", "-shared", "-fPIC", "thrower.cpp", "-o", "libthrower.so"]
+    subprocess.run(command, cwd=root.path, check=True)
+    root.write("made.cpp", CATCHER)
+    root.run("g++", "-std=c++17", "-O2", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    root.run("g++", "-shared", "made.o", "-L.", "-lthrower", "-Wl,-rpath,$ORIGIN", "-o", "made.so")
+    lowest = glibc_of(root.facts("made.so"))
+    assert lowest is not None
+    assert lowest <= FLOOR
+    script = """\
+import ctypes, sys
+made = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+other = ctypes.CDLL(sys.argv[1].replace("made.so", "libthrower.so"))
+made.catches.restype = made.passes_on.restype = ctypes.c_char_p
+for kind in (0, 1, 2, 3, 0):
+    print(made.catches(kind).decode())
+for kind in (1, 2):
+    print(made.passes_on(kind).decode())
+print(other.other_catches(), made.exists(sys.argv[1].encode()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(root.path / "made.so")],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.splitlines() == [
+        "runtime ",
+        "runtime " + "x" * 100,
+        "system No space left on device",
+        "exception St9bad_alloc",
+        "runtime ",
+        "x" * 100,
+        "No space left on device",
+        "15 1",
+    ]
+
+
+def test_setuptools_and_cmake_links_are_caught(root: Root) -> None:
+    root.write("made.cpp", THREADS)
+    root.write(
+        "setup.py",
+        "from setuptools import Extension, setup\n"
+        "setup(name='made', version='1', ext_modules=[Extension('made', ['made.cpp'])])\n",
+    )
+    root.run(sys.executable, "setup.py", "-q", "build_ext", "--build-lib", "by_setuptools")
+    (built,) = (root.path / "by_setuptools").glob("*.so")
+    root.write(
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.18)\nproject(made CXX)\n"
+        "add_library(made SHARED made.cpp)\nadd_executable(program program.cpp)\n",
+    )
+    root.write("program.cpp", "int main() { return 0; }\n")
+    cmake = Path(sys.executable).with_name("cmake")
+    root.run(cmake, "-S", ".", "-B", "by_cmake")
+    root.run(cmake, "--build", "by_cmake")
+    for name in (built, root.path / "by_cmake" / "libmade.so"):
+        lowest = glibc_of(root.facts(str(name.relative_to(root.path))))
+        assert lowest is not None
+        assert lowest <= FLOOR
+    assert root.run(root.path / "by_cmake" / "program").returncode == 0
+
+
+@pytest.mark.compile
+def test_nvcc_links_at_the_floor_too(root: Root, toolkit_python: Path, tmp_path: Path) -> None:
+    from wheelfarm.toolkit.find import find_toolkit
+    from wheelfarm.toolkit.view import make_view
+
+    toolkit = find_toolkit(None, "wheels", python=toolkit_python, needs=("host", "device", "link"))
+    root.toolkit = make_view(toolkit, tmp_path / "cuda")
+    root.write("made.cpp", THREADS)
+    root.run("nvcc", "-Xcompiler", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    root.run("nvcc", "-shared", "--cudart", "none", "made.o", "-o", "made.so")
+    lowest = glibc_of(root.facts("made.so"))
+    assert lowest is not None
+    assert lowest <= FLOOR
+    assert called(root.path / "made.so") == "2"

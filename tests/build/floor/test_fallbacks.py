@@ -22,15 +22,9 @@ def run_with(
     made, main = folder / "fallback.o", folder / "main.cpp"
     suffix = [word for name in names for word in ("--redefine-sym", f"{name}=fallback_{name}")]
     language = "c" if fallback.endswith(".c") else "c++"
-    command: list[str | Path] = [
-        compiler.program,
-        "-x",
-        language,
-        "-O1",
-        "-DFALLBACKS_ALONE",
-        "-U_FORTIFY_SOURCE",
-    ]
-    subprocess.run([*command, "-fno-builtin", "-c", source, "-o", made], check=True)
+    flags = ["-O1", "-DFALLBACKS_ALONE", "-U_FORTIFY_SOURCE", "-fno-builtin"]
+    command: list[str | Path] = [compiler.program, "-x", language, *flags]
+    subprocess.run([*command, "-c", source, "-o", made], check=True)
     subprocess.run([compiler.tool("objcopy"), *suffix, made], check=True)
     main.write_text(program)
     command = [compiler.program, "-std=c++17", main, made, "-o", folder / "main", "-pthread"]
@@ -481,8 +475,10 @@ def test_the_archive_exports_nothing_and_needs_nothing_new(
     compiler: HostCompiler, tmp_path: Path
 ) -> None:
     fallbacks.write_fallbacks(compiler, tmp_path)
-    command: list[str | Path] = [compiler.program, "-shared", "-nostdlib", "-Wl,--whole-archive",
-               tmp_path / fallbacks.ARCHIVE, "-o", tmp_path / "all.so"]  # fmt: skip
+    command: list[str | Path] = [
+        compiler.program, "-shared", "-nostdlib", "-Wl,--whole-archive",
+        tmp_path / fallbacks.ARCHIVE, "-o", tmp_path / "all.so",
+    ]  # fmt: skip
     subprocess.run(command, check=True)
     symbols = compiler.dynamic_symbols(tmp_path / "all.so")
     assert [symbol.name for symbol in symbols if symbol.defined] == []

@@ -4,7 +4,6 @@ Debian 11 has glibc 2.31 and Python 3.9; aarch64 programs run in qemu's user mod
 from the distribution, and skipped where it no longer has them.
 """
 
-import os
 import shutil
 import subprocess
 import sys
@@ -109,14 +108,12 @@ def _sources() -> str:
 def in_debian11(root: Path, script: str, folder: Path) -> "subprocess.CompletedProcess[str]":
     """Run a script by Debian 11's python3.9, with its own loader and glibc."""
     libraries = [root / "lib/x86_64-linux-gnu", root / "usr/lib/x86_64-linux-gnu"]
-    command = [
+    command: list[str | Path] = [
         libraries[0] / "ld-2.31.so", "--library-path", ":".join(map(str, libraries)),
         root / "usr/bin/python3.9", "-c", script,
     ]  # fmt: skip
     environment = {"PYTHONHOME": str(root / "usr"), "PYTHONPATH": str(folder)}
-    return subprocess.run(
-        list(map(os.fspath, command)), env=environment, capture_output=True, text=True, check=False
-    )
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_an_abi3_module_is_imported_by_debian_11(root: Root, debian11: Path) -> None:

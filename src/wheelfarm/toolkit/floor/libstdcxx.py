@@ -7,11 +7,11 @@ their types and the streams: they cross the boundary to torch, and two copies wo
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from wheelfarm.run import run
 from wheelfarm.toolkit.floor.binutils import DynamicSymbol, HostCompiler
+from wheelfarm.values import replace
 
 LIBRARY = "libstdc++.so.6"
 ARCHIVE = "libstdc++.a"

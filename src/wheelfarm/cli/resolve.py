@@ -288,7 +288,7 @@ def _available(arguments: argparse.Namespace, session: "Session") -> int:
     if arguments.json:
         keys = ("package", "version", "accelerator", "torch", "python", "platform", "filename")
         document = {"cells": [dict(zip(keys, row, strict=True)) for row in rows]}
-        print_json("wheelfarm.available/1", document)
+        print_json("wheelfarm.resolve-available/1", document)
     else:
         header = ("package", "version", "accelerator", "torch", "python", "platform")
         print_table(header, sorted({row[:6] for row in rows}))
@@ -324,7 +324,7 @@ def _check(arguments: argparse.Namespace) -> int:
     ]
     lines = check(lock, profiles)
     if arguments.json:
-        print_json("wheelfarm.check/1", {"holds": not lines, "faults": lines})
+        print_json("wheelfarm.resolve-check/1", {"holds": not lines, "faults": lines})
     else:
         for line in lines or [f"{arguments.check}: {len(lock.wheels)} wheels still hold"]:
             print(clean(line))

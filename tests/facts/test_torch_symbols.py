@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.binaries import fake, library, run
 from wheelfarm.facts.torch_symbols import cxx_abi_of, is_torch_symbol, stable_symbols
@@ -77,10 +79,38 @@ def test_the_data_holds_every_function_that_torch_exports(torch_python: Path) ->
         ("_ZN3c103fooILi16EEEvSs", 0),
         ("_ZN2at3fooERKNS_6TensorES2_", None),
         ("plain_c_name", None),
+        # Constructors and destructors have digits that are no lengths; nor are an array's bounds.
+        ("_ZN3c105ErrorC2ESs", 0),
+        ("_ZN3c105ErrorC1ENS_14SourceLocationESs", 0),
+        ("_ZN5torch3jit6ModuleCI2NS0_6ObjectEESs", 0),
+        ("_ZN3c105ErrorD0Ev", None),
+        ("_ZN3c103fooERA16_KcSs", 0),
+        ("_ZN3c103fooEDv4_fSs", 0),
     ],
 )
 def test_the_cxx_abi_is_read_from_names(name: str, abi: int | None) -> None:
     assert cxx_abi_of([name]) == (abi, name if abi is not None else "")
+
+
+identifiers = st.text(st.sampled_from("SsCD2E_N"), min_size=1, max_size=6).filter(
+    lambda text: not text[0].isdigit()
+)
+#: What a function of a nested name may be, and what it may take beside a string.
+_LAST = ("", "C1", "C2", "C3", "D0", "D1", "D2", "CI2NS_4BaseE")
+_OTHERS = ("i", "RKS_", "S0_", "PKc", "RA16_Kc", "Dv4_f", "N2at6TensorE", "Li16E")
+
+
+@given(
+    st.lists(identifiers, min_size=1, max_size=4),
+    st.sampled_from(_LAST),
+    st.lists(st.sampled_from((*_OTHERS, "Ss", "RKSs")), min_size=1, max_size=4),
+)
+def test_a_string_is_found_behind_every_kind_of_name(
+    parts: list[str], last: str, types: list[str]
+) -> None:
+    nested = "".join(f"{len(part)}{part}" for part in ["c10", *parts])
+    name = f"_ZN{nested}{last}E{''.join(types)}"
+    assert (cxx_abi_of([name])[0] == 0) == any("Ss" in each for each in types)
 
 
 def test_a_stripped_module_is_judged_by_its_dynamic_symbols(tmp_path: Path) -> None:

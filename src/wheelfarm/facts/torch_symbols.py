@@ -115,5 +115,8 @@ def _tokens(name: str) -> Iterator[str]:
             at += 1
 
 
-#: Back references (S_, S1_, T0_), standard abbreviations (Ss), and literals (Lj16E).
-_SUBSTITUTION = re.compile(r"S[0-9A-Z]*_|S[absiodt]|T[0-9]*_|L[a-z]n?\d+E")
+#: Back references (S_, S1_, T0_), standard abbreviations (Ss), literals (Lj16E), constructors and
+#: destructors (C2, CI1, D0), bounds of arrays and vectors (A16_, Dv4_), parameters (fp0_).
+_SUBSTITUTION = re.compile(
+    r"S[0-9A-Z]*_|S[absiodt]|T[0-9]*_|L[a-z]n?\d+E|CI?[1-5]|D[0-5]|(?:A|Dv)\d+_|f(?:L\d+)?p[rVK]*\d*_"
+)

@@ -36,6 +36,8 @@ class Loopback:
     requests: list[Request] = field(default_factory=list)
     actions: dict[str, list[Action]] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
+    #: Says who may go on; it answers those itself who may not.
+    guard: Callable[["Handler"], bool] = lambda _: True
 
     def plan(self, path: str, *actions: Action) -> None:
         """Do ``actions``, one per request, before ``path`` is served as usual."""
@@ -56,6 +58,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         loopback = self.server.loopback
         headers = {name.lower(): value for name, value in self.headers.items()}
         loopback.requests.append(Request(self.command, self.path, headers))
+        if not loopback.guard(self):
+            return
         planned = loopback.actions.get(self.path)
         if planned:
             planned.pop(0)(self)

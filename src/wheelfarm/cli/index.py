@@ -35,6 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--base-url", type=str, default="", help="the site's own address, for commands"
     )
     build.add_argument(
+        "--releases",
+        metavar="OWNER/NAME",
+        default="",
+        help="the GitHub repository whose releases answer when the site cannot be reached",
+    )
+    build.add_argument(
         "--grid", type=Path, metavar="FILE", help="decisions for the coverage page (JSON)"
     )
     build.add_argument("--full", action="store_true", help="render every page again")
@@ -130,6 +136,17 @@ def _grid(path: Path | None) -> dict[str, Any] | None:
     return None if path is None else read_grid(read_json(path), str(path))
 
 
+def _repository(name: str) -> str:
+    """Return a repository's name; BadInputError where it is none, an address for one."""
+    from wheelfarm.errors import BadInputError
+    from wheelfarm.resolve.releases import is_repository
+
+    if name and not is_repository(name):
+        message = f"{name!r} is no repository; expected owner/name"
+        raise BadInputError(message)
+    return name
+
+
 def _build(arguments: argparse.Namespace) -> int:
     from wheelfarm.http import Client
     from wheelfarm.index.build import build_site
@@ -154,6 +171,7 @@ def _build(arguments: argparse.Namespace) -> int:
             files_url=arguments.files_url,
             aliases=not arguments.no_aliases,
             base_url=arguments.base_url,
+            releases=_repository(arguments.releases),
         ),
         ShippedTorch.of(upstream_of(arguments)),
         files=arguments.files,

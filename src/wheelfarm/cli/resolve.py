@@ -113,14 +113,19 @@ def make_session(arguments: argparse.Namespace) -> "Session":
     import os
 
     from wheelfarm.resolve.asking import Asking
+    from wheelfarm.resolve.configuration import read_configuration
     from wheelfarm.resolve.resolution import Settings
     from wheelfarm.resolve.session import Session, asking_of, make_client
 
+    configuration = read_configuration()
     checking = getattr(arguments, "check", None) is not None
     asking = Asking(wanted=()) if checking else asking_of(arguments.packages, arguments.source)
     return Session(
         asking=asking,
-        client=make_client(offline=arguments.offline, cache=not arguments.no_cache),
+        client=make_client(
+            offline=arguments.offline, cache=not arguments.no_cache, logins=configuration.logins
+        ),
+        configuration=configuration,
         index_option=arguments.index,
         releases=arguments.releases or os.environ.get("WHEELFARM_RELEASES", ""),
         settings=Settings(

@@ -5,6 +5,7 @@ Absent (404, 410) is not failed: the first is ``NotFoundError``, the second ``Un
 
 from wheelfarm.http.cache import Cache, default_folder
 from wheelfarm.http.client import MAX_FILE, MAX_PAGE, Client, Response
+from wheelfarm.http.credentials import Login
 from wheelfarm.http.errors import (
     HashMismatchError,
     NotFoundError,
@@ -21,6 +22,7 @@ __all__ = [
     "Cache",
     "Client",
     "HashMismatchError",
+    "Login",
     "NotFoundError",
     "OfflineError",
     "RefusedError",

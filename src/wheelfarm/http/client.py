@@ -14,7 +14,14 @@ from wheelfarm import __version__
 from wheelfarm.http.answer import TryAgainError, fields_of, stream, unpacked
 from wheelfarm.http.cache import Cache, Cached
 from wheelfarm.http.connection import Pool, proxy_for, proxy_headers, request_target
-from wheelfarm.http.credentials import authorization, origin
+from wheelfarm.http.credentials import (
+    Login,
+    Origin,
+    authorization,
+    login_of,
+    origin,
+    without_login,
+)
 from wheelfarm.http.errors import (
     HashMismatchError,
     NotFoundError,
@@ -24,7 +31,7 @@ from wheelfarm.http.errors import (
     UnreachableError,
     redacted,
 )
-from wheelfarm.values import value
+from wheelfarm.values import NOTHING, value
 
 if TYPE_CHECKING:
     from wheelfarm.http.download import Part, Progress
@@ -62,7 +69,8 @@ class Client:
     ``timeout`` (seconds) holds for each wait for bytes; ``attempts`` and ``pause`` (seconds,
     doubled each time) are for tests. With ``cache`` pages are kept and only asked whether they
     changed; with ``offline`` nothing is asked at all. ``tokens`` are bearer tokens by the address
-    of the host that each belongs to; no other host ever sees one.
+    of the host that each belongs to, ``logins`` the user's settings by such addresses; no other
+    host ever sees one.
     """
 
     def __init__(
@@ -74,6 +82,7 @@ class Client:
         cache: Cache | None = None,
         offline: bool = False,
         tokens: Mapping[str, str] | None = None,
+        logins: Mapping[str, Login] = NOTHING,
     ) -> None:
         self.timeout = timeout
         self.attempts = attempts
@@ -84,6 +93,22 @@ class Client:
         self._tokens = {
             origin(urlsplit(address)): token for address, token in (tokens or {}).items()
         }
+        self._logins: dict[Origin, Login] = {
+            origin(urlsplit(address)): login for address, login in logins.items()
+        }
+
+    def learn_login(self, url: str) -> str:
+        """Return an address without its login, which is told to that host from here on."""
+        parts = urlsplit(url)
+        login = login_of(parts)
+        if login is None:
+            return url
+        self._logins[origin(parts)] = login
+        return without_login(url)
+
+    def told_login(self, url: str) -> bool:
+        """Return whether a login is known for an address's host that an installer won't know."""
+        return origin(urlsplit(url)) in self._logins
 
     def get(self, url: str, *, accept: str = "*/*", limit: int = MAX_PAGE) -> Response:
         """Return what stands at ``url``.
@@ -268,7 +293,7 @@ class Client:
         """Send a request; one on a kept connection that the server had closed is sent anew."""
         proxy = proxy_for(parts)
         own = {"User-Agent": f"wheelfarm/{__version__}", **headers}
-        login = authorization(parts, asked)
+        login = authorization(parts, asked, self._logins)
         if (token := self._tokens.get(origin(parts))) is not None:
             login = f"Bearer {token}"
         if login is not None:

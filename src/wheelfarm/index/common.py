@@ -22,6 +22,7 @@ from wheelfarm.index.people import (
 )
 from wheelfarm.index.render import SiteConfig
 from wheelfarm.index.schema import PACKAGE_JSON_SCHEMA, manifest_json_schema
+from wheelfarm.values import replace
 
 Summaries = Mapping[str, Mapping[str, Any]]
 
@@ -40,7 +41,7 @@ def common_pages(
     pages = _lists("simple", config.title, sorted(summaries))
     for channel, packages in _channels(summaries, lines).items():
         pages |= _lists(f"{channel.path}/simple", f"{config.title}: {channel}", packages)
-    manifest = manifest_of(summaries, lines)
+    manifest = replace(manifest_of(summaries, lines), releases=config.releases)
     pages["manifest/index.json"] = _json(manifest.to_dict())
     pages["manifest/schema/index.json"] = _json(manifest_json_schema())
     pages["manifest/schema/package.json"] = _json(PACKAGE_JSON_SCHEMA)

@@ -171,12 +171,14 @@ class Manifest:
     """``/manifest/index.json``: packages by normalised name, and every channel of the site.
 
     ``fallback`` is the combination that serves most packages, for clients whose host decides
-    nothing; None for an empty site.
+    nothing; None for an empty site. ``releases`` is the farm's GitHub repository (``owner/name``),
+    whose releases answer when the site cannot be reached; empty where it has none.
     """
 
     packages: Mapping[str, PackagePart]
     combinations: tuple[Combination, ...] = ()
     fallback: Combination | None = None
+    releases: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document that ``/manifest/index.json`` holds."""
@@ -193,6 +195,7 @@ class Manifest:
             },
             "combinations": [combination.to_dict() for combination in self.combinations],
             "fallback": None if self.fallback is None else self.fallback.to_dict(),
+            **({"releases": self.releases} if self.releases else {}),
         }
 
     @classmethod
@@ -217,6 +220,7 @@ class Manifest:
             packages=packages,
             combinations=tuple(each for each in combinations if each is not None),
             fallback=None if fallback is None else Combination.read(fallback),
+            releases=reader.string("releases", ""),
         )
         reader.finish()
         return manifest

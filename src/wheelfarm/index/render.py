@@ -31,13 +31,15 @@ class SiteConfig:
 
     ``files_url`` is the base address of the store's keys; None hosts the files under ``/files/``.
     ``aliases`` lists torch-free wheels once per torch on the root pages. ``base_url`` is the site's
-    own address in install commands; empty takes the one under which a page was opened.
+    own address in install commands; empty takes the one under which a page was opened. ``releases``
+    is the farm's GitHub repository, ``owner/name``, for clients that cannot reach the site.
     """
 
     title: str = "CUDA wheels"
     files_url: str | None = None
     aliases: bool = True
     base_url: str = ""
+    releases: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

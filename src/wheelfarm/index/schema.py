@@ -43,6 +43,7 @@ def manifest_json_schema() -> dict[str, Any]:
             "packages": {"type": "object", "additionalProperties": part},
             "combinations": {"type": "array", "items": _COMBINATION},
             "fallback": {"anyOf": [{"type": "null"}, _COMBINATION]},
+            "releases": {"type": "string", "description": "owner/name of a GitHub repository"},
         },
     }
 

@@ -4,6 +4,7 @@ GitHub REST API, "Releases" and "Release assets": pages of 100, followed by the 
 asset's ``digest`` is ``sha256:...`` for files uploaded since mid-2025. Facts come from names alone.
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -88,13 +89,22 @@ class ReleasesIndex:
 
 
 def releases_address(repository: str) -> str:
-    """Return the API's address for ``owner/name``; a whole address is taken as it is."""
+    """Return the API's address for ``owner/name``; a whole address is taken as it is.
+
+    ``GITHUB_API_URL`` names another API than GitHub's own, as on its runners (GitHub Enterprise).
+    """
     if repository.startswith(("https://", "http://")):
         return repository.rstrip("/")
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", repository):
+    if not is_repository(repository):
         message = f"{repository!r} is no repository; expected owner/name"
         raise BadInputError(message)
-    return f"{_API}/repos/{repository}/releases"
+    api = (os.environ.get("GITHUB_API_URL") or _API).rstrip("/")
+    return f"{api}/repos/{repository}/releases"
+
+
+def is_repository(text: str) -> bool:
+    """Return whether a text is a repository's ``owner/name``."""
+    return re.fullmatch(r"[\w.-]+/[\w.-]+", text, re.ASCII) is not None
 
 
 class TwoTransports:
@@ -103,9 +113,10 @@ class TwoTransports:
     Only that switches: an index that answers "nothing here" has answered.
     """
 
-    def __init__(self, first: Index | None, second: ReleasesIndex) -> None:
-        self._second = second
-        self._used: Index = second if first is None else first
+    def __init__(self, first: Index, client: Client, repository: str) -> None:
+        self._used = first
+        self._client = client
+        self._repository = repository
 
     @property
     def address(self) -> str:
@@ -131,16 +142,17 @@ class TwoTransports:
         try:
             return self._used.pages(asked, host)
         except UnreachableError as error:
-            if self._used is self._second:
+            if self.transport:
                 raise
-            self._second.transport = told(error, self._second)
-            self._used = self._second
+            self._used = second_transport(error, self._client, self._repository)
             return self._used.pages(asked, host)
 
 
-def told(error: UnreachableError, second: ReleasesIndex) -> str:
-    """Return the sentence that says which way the answer came."""
-    return (
-        f"{error.what}; answered by the second transport, {redacted(second.address)},"
+def second_transport(error: UnreachableError, client: Client, repository: str) -> ReleasesIndex:
+    """Return the releases that answer for an index out of reach; it says why they do."""
+    where = redacted(releases_address(repository))
+    transport = (
+        f"{error.what}; answered by the second transport, {where},"
         " where facts come from file names alone"
     )
+    return ReleasesIndex(client, repository, transport)

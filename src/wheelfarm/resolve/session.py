@@ -3,20 +3,23 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from wheelfarm.errors import UsageError
-from wheelfarm.http import Cache, Client, UnreachableError, default_folder
+from wheelfarm.http import Cache, Client, Login, UnreachableError, default_folder
+from wheelfarm.index.model import Manifest
 from wheelfarm.model.versions import Minor
 from wheelfarm.reading import read_text
 from wheelfarm.resolve.asking import Asking
 from wheelfarm.resolve.backends import index_address
 from wheelfarm.resolve.candidate import Wanted
+from wheelfarm.resolve.configuration import Configuration, config_file
 from wheelfarm.resolve.detect import detect
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, stated_facts
 from wheelfarm.resolve.resolution import Settings, resolve
-from wheelfarm.resolve.sources import Index, open_index
-from wheelfarm.values import replace, value
+from wheelfarm.resolve.sources import Index, ManifestIndex, last_manifest, open_index
+from wheelfarm.values import NOTHING, replace, value
 
 #: Lock formats, and the file name that each is written to where none is given.
 FORMATS = {
@@ -36,6 +39,7 @@ class Session:
     client: Client
     index_option: str | None = None
     releases: str = ""
+    configuration: Configuration = Configuration()
     settings: Settings = Settings()
     download: bool = True
 
@@ -44,21 +48,40 @@ class Session:
 
         Raises UsageError where no index is named, UnreachableError where neither answers.
         """
-        found = index_address(host.backend.value or "", self.index_option, self.asking.indexes)
+        backend = host.backend.value or ""
+        found = index_address(backend, self.index_option, self.asking.indexes)
+        found = found or index_address(backend, None, self.configuration.indexes)
         if found is None:
             message = "no index is named"
-            raise UsageError(message, hint="give --index URL, or set WHEELFARM_INDEX")
-        repository = self.releases or self.asking.releases
-        if not repository:
-            return open_index(found[0], self.client)
-        from wheelfarm.resolve.releases import ReleasesIndex, TwoTransports, told
-
-        second = ReleasesIndex(self.client, repository, "")
+            hint = f"give --index URL, set WHEELFARM_INDEX, or write index = to {config_file()}"
+            raise UsageError(message, hint=hint)
         try:
-            return TwoTransports(open_index(found[0], self.client), second)
+            index = open_index(found[0], self.client)
         except UnreachableError as error:
-            second.transport = told(error, second)
-            return TwoTransports(None, second)
+            repository = self.repository(last_manifest(found[0], self.client))
+            if not repository:
+                raise
+            from wheelfarm.resolve.releases import second_transport
+
+            return second_transport(error, self.client, repository)
+        repository = self.repository(index.manifest if isinstance(index, ManifestIndex) else None)
+        if not repository:
+            return index
+        from wheelfarm.resolve.releases import TwoTransports
+
+        return TwoTransports(index, self.client, repository)
+
+    def repository(self, manifest: Manifest | None) -> str:
+        """Return the repository of the second transport: the user's word, else the manifest's.
+
+        A manifest can name a repository, and no other address; empty where nobody names one.
+        """
+        named = self.releases or self.asking.releases or self.configuration.releases
+        if named or manifest is None or not manifest.releases:
+            return named
+        from wheelfarm.resolve.releases import is_repository
+
+        return manifest.releases if is_repository(manifest.releases) else ""
 
     def answer(self, host: Host, name: str = "") -> Profile:
         """Return the answer for one host, every wheel of it with a hash."""
@@ -67,6 +90,17 @@ class Session:
             from wheelfarm.resolve.hashing import with_hashes
 
             resolution = with_hashes(resolution, self.client, download=self.download)
+        locked = {
+            urlsplit(each.candidate.entry.url).hostname
+            for each in resolution.choices
+            if self.client.told_login(each.candidate.entry.url)
+        }
+        if locked:
+            note = (
+                f"files of {', '.join(sorted(map(str, locked)))} need a login, which no lock "
+                "holds: give your installer one, in netrc or a keyring"
+            )
+            resolution = replace(resolution, notes=(*resolution.notes, note))
         return Profile(name=name, resolution=resolution)
 
     def question(self, profiles: Sequence[Profile]) -> Question:
@@ -85,11 +119,13 @@ def _text(wanted: Wanted) -> str:
     return f"{wanted}{marker}"
 
 
-def make_client(*, offline: bool = False, cache: bool = True) -> Client:
+def make_client(
+    *, offline: bool = False, cache: bool = True, logins: Mapping[str, Login] = NOTHING
+) -> Client:
     """Return the client of the user side, with its cache of pages."""
     wanted = offline or bool(os.environ.get("WHEELFARM_OFFLINE"))
     kept = Cache(default_folder()) if cache or wanted else None
-    return Client(cache=kept, offline=wanted)
+    return Client(cache=kept, offline=wanted, logins=logins)
 
 
 def asking_of(packages: Sequence[str], source: Path | None) -> Asking:

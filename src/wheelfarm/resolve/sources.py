@@ -10,10 +10,11 @@ import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import urljoin
+from urllib.parse import unquote, urljoin, urlsplit
 
-from wheelfarm.errors import BadInputError
+from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
+from wheelfarm.http.credentials import without_login
 from wheelfarm.index.model import Combination, Manifest
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_json
@@ -25,6 +26,7 @@ _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
     " text/html;q=0.1"
 )
+_JSON = "application/json"
 #: How many pages are asked for at once.
 _CONNECTIONS = 8
 
@@ -78,7 +80,7 @@ class ManifestIndex:
         if part is None:
             return Page(package=name, url=self._url, missing=True)
         url = urljoin(self._url, part.url)
-        body = self._client.get(url, accept="application/json").body
+        body = self._client.get(url, accept=_JSON).body
         actual = hashlib.sha256(body).hexdigest()
         if actual != part.sha256:
             raise HashMismatchError(redacted(url), part.sha256, actual)
@@ -123,23 +125,61 @@ class SimpleIndex:
 def open_index(address: str, client: Client) -> Index:
     """Return the index at an address: a site's root, or the root of its simple pages.
 
-    Raises BadInputError where the address is none, UnreachableError where nothing answers.
+    A login in the address is learnt by the client, for that host's pages and files, and stands in
+    no address from here on. Raises BadInputError where the address is none, CouldNotLookError
+    where a folder holds no index, UnreachableError where nothing answers.
     """
+    address = client.learn_login(index_root(address))
+    url = manifest_address(address)
+    try:
+        body = client.get(url, accept=_JSON).body
+    except NotFoundError:
+        if address.startswith("file:"):
+            _check_folder(address)
+        return SimpleIndex(client, address)
+    return ManifestIndex(client, address, url, read_manifest(body, url))
+
+
+def index_root(address: str) -> str:
+    """Return an index's address, that of a folder included, with a slash at its end."""
     if not address.startswith(("http://", "https://", "file://")):
         folder = Path(address)
         if not folder.is_dir():
-            message = f"{address!r} is no index address and no folder"
+            message = f"{redacted(address)!r} is no index address and no folder"
             raise BadInputError(message, hint="give https://..., or the folder of a bundle")
         address = folder.resolve().as_uri()
-    root = address if address.endswith("/") else f"{address}/"
+    return address if address.endswith("/") else f"{address}/"
+
+
+def manifest_address(root: str) -> str:
+    """Return where an index's manifest stands, if it has one."""
     site = urljoin(root, "..") if root.endswith("/simple/") else root
-    url = urljoin(site, "manifest/index.json")
-    try:
-        body = client.get(url, accept="application/json").body
-    except NotFoundError:
-        return SimpleIndex(client, root)
+    return urljoin(site, "manifest/index.json")
+
+
+def read_manifest(body: bytes, url: str) -> Manifest:
+    """Read a manifest's bytes; BadInputError where they are none."""
     document: Any = parse_json(body, redacted(url))
-    return ManifestIndex(client, root, url, Manifest.read(document, redacted(url)))
+    return Manifest.read(document, redacted(url))
+
+
+def last_manifest(address: str, client: Client) -> Manifest | None:
+    """Return an index's manifest as it was when it last answered; None where nobody kept it."""
+    if client.cache is None:
+        return None
+    url = manifest_address(without_login(index_root(address)))
+    kept = client.cache.get(url, _JSON)
+    return None if kept is None else read_manifest(kept.body, url)
+
+
+def _check_folder(address: str) -> None:
+    """Refuse a folder that is no index: there every package would merely seem to be absent."""
+    folder = Path(unquote(urlsplit(address).path))
+    if (folder / "index.html").is_file() or any(folder.glob("*/index.html")):
+        return
+    message = f"{folder} holds no index: neither manifest/index.json nor pages of packages"
+    hint = "give the folder of a bundle, of a site, or of its simple pages"
+    raise CouldNotLookError(message, hint=hint)
 
 
 def _together(names: Iterable[str], fetch: "Any") -> Mapping[str, Page]:

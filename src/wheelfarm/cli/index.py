@@ -36,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     build.add_argument(
         "--releases",
+        type=str,
         metavar="OWNER/NAME",
         default="",
         help="the GitHub repository whose releases answer when the site cannot be reached",

@@ -1,12 +1,16 @@
 """An answer's fields and bytes: counted, unpacked, limited; one cut short is worth another try."""
 
 import http.client
+import time
 import zlib
 from collections.abc import Iterator, Mapping
 
-from wheelfarm.http.errors import TooLargeError
+from wheelfarm.http.errors import NotFoundError, RefusedError, TooLargeError
 
 _CHUNK = 1 << 20
+_ABSENT = frozenset({404, 410})
+_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+_LONGEST_WAIT = 30.0
 
 
 class TryAgainError(Exception):
@@ -50,3 +54,28 @@ def unpacked(url: str, chunks: Iterator[bytes], fields: Mapping[str, str], limit
         message = "the answer was cut short (its gzip stream has no end)"
         raise TryAgainError(message)
     return bytes(body)
+
+
+def check_status(url: str, status: int, fields: Mapping[str, str], good: set[int]) -> None:
+    """Raise what a status that is none of ``good`` means: absent, refused, or worth another try."""
+    if status in good:
+        return
+    if status in _ABSENT:
+        raise NotFoundError(url, status)
+    if status not in _TRY_AGAIN:
+        raise RefusedError(url, status)
+    why = f"HTTP {status}"
+    raise TryAgainError(why, seconds_until(fields.get("retry-after", "")))
+
+
+def seconds_until(retry_after: str) -> float:
+    """Return how long a Retry-After header asks to wait (seconds, at most half a minute)."""
+    if retry_after.isdigit():
+        return min(float(retry_after), _LONGEST_WAIT)
+    import email.utils
+
+    try:
+        moment = email.utils.parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    return max(0.0, min(moment.timestamp() - time.time(), _LONGEST_WAIT))

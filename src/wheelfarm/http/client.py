@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from wheelfarm import __version__
-from wheelfarm.http.answer import TryAgainError, fields_of, stream, unpacked
+from wheelfarm.http.answer import TryAgainError, check_status, fields_of, stream, unpacked
 from wheelfarm.http.cache import Cache, Cached
 from wheelfarm.http.connection import Pool, proxy_for, proxy_headers, request_target
 from wheelfarm.http.credentials import (
@@ -26,7 +26,6 @@ from wheelfarm.http.errors import (
     HashMismatchError,
     NotFoundError,
     OfflineError,
-    RefusedError,
     TooLargeError,
     UnreachableError,
     redacted,
@@ -39,11 +38,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CHUNK = 1 << 20
-_ABSENT = frozenset({404, 410})
-_TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_REDIRECTS = 10
-_LONGEST_WAIT = 30.0
 _NOT_MODIFIED = 304
 _PARTIAL = 206
 _BAD_RANGE = 416
@@ -224,7 +220,7 @@ class Client:
             if answer.status == _NOT_MODIFIED and cached is not None:
                 return _response_of(cached)
             fields = fields_of(answer)
-            _check_status(url, answer.status, fields, {200})
+            check_status(url, answer.status, fields, {200})
             body = unpacked(url, stream(answer, fields), fields, limit)
         if self.cache is not None and ("etag" in fields or "last-modified" in fields):
             self.cache.put(url, accept, final, fields, body)
@@ -233,7 +229,7 @@ class Client:
     def _head_once(self, url: str) -> Response:
         with self._answer("HEAD", url, {"Accept-Encoding": "identity"}) as (final, answer):
             fields = fields_of(answer)
-            _check_status(url, answer.status, fields, {200})
+            check_status(url, answer.status, fields, {200})
             return Response(url=final, status=answer.status, headers=fields, body=b"")
 
     def _download_once(
@@ -246,7 +242,7 @@ class Client:
                 part.restart()
                 message = "the server no longer has the rest of the file"
                 raise TryAgainError(message)
-            _check_status(part.url, answer.status, fields, {200, _PARTIAL})
+            check_status(part.url, answer.status, fields, {200, _PARTIAL})
             total = part.begin(answer.status, fields)
             if total is not None and total > limit:
                 raise TooLargeError(part.url, limit)
@@ -377,17 +373,6 @@ def _reason(url: str, error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _check_status(url: str, status: int, fields: Mapping[str, str], good: set[int]) -> None:
-    if status in good:
-        return
-    if status in _ABSENT:
-        raise NotFoundError(url, status)
-    if status not in _TRY_AGAIN:
-        raise RefusedError(url, status)
-    why = f"HTTP {status}"
-    raise TryAgainError(why, seconds_until(fields.get("retry-after", "")))
-
-
 def _redirected(current: SplitResult, location: str) -> SplitResult:
     target = urlsplit(urljoin(current.geturl(), location))
     if target.scheme not in {"http", "https"}:
@@ -407,16 +392,3 @@ def _conditions(cached: Cached) -> dict[str, str]:
 
 def _response_of(cached: Cached) -> Response:
     return Response(url=cached.url, status=200, headers=cached.headers, body=cached.body)
-
-
-def seconds_until(retry_after: str) -> float:
-    """Return how long a Retry-After header asks to wait (seconds, at most half a minute)."""
-    if retry_after.isdigit():
-        return min(float(retry_after), _LONGEST_WAIT)
-    import email.utils
-
-    try:
-        moment = email.utils.parsedate_to_datetime(retry_after)
-    except ValueError:
-        return 0.0
-    return max(0.0, min(moment.timestamp() - time.time(), _LONGEST_WAIT))

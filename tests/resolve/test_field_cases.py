@@ -141,6 +141,7 @@ def test_a_stable_abi_of_cuda_12_is_refused_on_a_torch_of_cuda_13() -> None:
     )
     found = shelf.resolve(host(torch="2.13.0+cu130"), "x")
     assert "is for cu128, this torch is for cu130" in reasons(found)
+    assert "torch's stable ABI does not reach across" in reasons(found)
     assert shelf.resolve(host(torch="2.10.0+cu128"), "x").answer.ok
 
 

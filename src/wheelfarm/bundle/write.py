@@ -56,8 +56,12 @@ def write_bundle(
     folder: Path,
     client: Client,
     progress: Progress | None = None,
+    *,
+    dependencies: bool = False,
 ) -> Bundle:
     """Write the folder; wheels that are there with the right hash are not fetched again.
+
+    With ``dependencies`` pip downloads what the wheels need besides, torch among it.
 
     Raises NegativeVerdictError where a profile has no answer.
     """
@@ -70,11 +74,18 @@ def write_bundle(
         _fetch(choice, folder / "wheels", client, progress)
     _write_index([choice for choice, _ in choices], folder)
     locks = _write_locks(profiles, question, folder)
+    outside = _outside(profiles)
+    if dependencies:
+        from wheelfarm.bundle.dependencies import add_dependencies
+
+        added = (add_dependencies(profile, folder) for profile in profiles)
+        locks += tuple(name for name in added if name is not None)
+        outside = ()
     bundle = Bundle(
         folder=folder,
         wheels=tuple(str(choice.candidate.name) for choice, _ in choices),
         locks=locks,
-        outside=_outside(profiles),
+        outside=outside,
     )
     files.write_text(folder / "bundle.json", json.dumps(bundle.to_dict(), indent=2) + "\n")
     return bundle

@@ -20,6 +20,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--choose-torch", action="store_true", help="choose torch too")
     parser.add_argument("--pre", action="store_true", help="take pre-releases too")
+    parser.add_argument(
+        "--with-dependencies",
+        action="store_true",
+        help="download torch and what else the wheels need too, by pip",
+    )
     add_index_options(parser)
     add_host_options(parser)
 
@@ -40,6 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
         arguments.folder,
         session.client,
         _progress if sys.stderr.isatty() and not arguments.quiet else None,
+        dependencies=arguments.with_dependencies,
     )
     if arguments.json:
         document = {key: value for key, value in bundle.to_dict().items() if key != "schema"}

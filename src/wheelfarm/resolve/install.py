@@ -144,7 +144,7 @@ def install(planned: InstallPlan) -> None:
 def _install_torch(planned: InstallPlan) -> None:
     from wheelfarm.run import run
 
-    run([*planned.tool[1:], "--only-binary", "torch", *planned.torch], env=_environment())
+    run([*planned.tool[1:], "--only-binary", "torch", *planned.torch], env=installer_environment())
 
 
 def _install_others(planned: InstallPlan, folder: Path) -> None:
@@ -157,7 +157,7 @@ def _install_others(planned: InstallPlan, folder: Path) -> None:
     binary = [word for name in planned.only_binary for word in ("--only-binary", name)]
     run(
         [*planned.tool[1:], "--constraint", constraints, *binary, "--requirement", others],
-        env=_environment(),
+        env=installer_environment(),
         hint="nothing was installed; the wheels need what conflicts above",
     )
 
@@ -169,11 +169,11 @@ def _install_wheels(planned: InstallPlan, folder: Path) -> None:
     wheels.write_text("".join(f"{line}\n" for line in planned.wheels), encoding="utf-8")
     run(
         [*planned.tool[1:], "--no-deps", "--require-hashes", "--requirement", wheels],
-        env=_environment(),
+        env=installer_environment(),
     )
 
 
-def _environment() -> dict[str, str]:
+def installer_environment() -> dict[str, str]:
     """Return the environment without settings that would turn an install into something else."""
     hostile = {"PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_UPGRADE", "PIP_REQUIRE_VIRTUALENV"}
     return {name: value for name, value in os.environ.items() if name not in hostile}

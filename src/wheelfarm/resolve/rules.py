@@ -128,7 +128,9 @@ def accelerator_serves(candidate: Candidate, wanted: Wanted, target: Target) -> 
         if is_pure(candidate):
             return None
         return Failure(
-            aspect="accelerator", reason=f"is for {line}, this torch is {what}", change=change
+            aspect="accelerator",
+            reason=f"is for {line}, this torch is {what}{_across_majors(candidate, line, ours)}",
+            change=change,
         )
     if line.minor is None or line == ours:
         return None
@@ -136,6 +138,16 @@ def accelerator_serves(candidate: Candidate, wanted: Wanted, target: Target) -> 
     if target.exact or backend is None or not backend.minor_compatible:
         return Failure(aspect="accelerator", reason=f"is for {line}, not {ours}", change=change)
     return _earlier_minor(candidate, line, ours, change)
+
+
+def _across_majors(candidate: Candidate, line: Accelerator, ours: Accelerator) -> str:
+    """Return why one CUDA major does not serve another, whatever links a wheel to torch."""
+    if line.kind != "cuda" or ours.kind != "cuda":
+        return ""
+    why = "; libraries of two CUDA majors never mix"
+    if candidate.torch_axis == "stable_abi":
+        why += ", and torch's stable ABI does not reach across them"
+    return why
 
 
 def _earlier_minor(

@@ -16,6 +16,7 @@ from typing import Literal
 from wheelfarm import files
 from wheelfarm.build.cache import CompilerCache
 from wheelfarm.build.calls import read_calls
+from wheelfarm.build.handoff import results_in
 from wheelfarm.build.seat_setup import Seat, SeatSpec, prepare_seat
 from wheelfarm.run import run
 from wheelfarm.values import replace
@@ -142,6 +143,9 @@ class _Bench:
     def _edits(self) -> Iterator[Check]:
         first = self.cuda()
         yield self.served("unchanged", "an unchanged unit hits", first, self.cuda())
+        if self.cache.kind == "ccache":
+            found = any(results_in("ccache", self.cache.folder))
+            yield self._check("handoff", "its results are where a handoff looks for them", ok=found)
         tomorrow = time.time() + _DAY
         os.utime(self.root / "include" / "shared.h", (tomorrow, tomorrow))
         yield self.served("tomorrow", "a header dated tomorrow still hits", first, self.cuda())

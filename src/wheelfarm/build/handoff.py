@@ -31,9 +31,10 @@ _UNITS = "shard.json"
 _ARCHIVE_PREFIX = "cache/"
 _MAX_UNITS_BYTES = 256 << 20
 
-#: The places of results in each cache's folder; ccache's R are objects, M say which one is asked.
+#: The places of results in each cache's folder; ccache's names end in R (objects) and M (manifests,
+#: which say which object is asked) up to 4.7, and are plain hashes in 4.14.
 _LAYOUT: Mapping[str, re.Pattern[str]] = {
-    "ccache": re.compile(r"(?:[0-9a-f]/){1,8}[0-9a-z]{16,64}[RMW]"),
+    "ccache": re.compile(r"(?:[0-9a-f]/){1,8}(?:[0-9a-z]{16,64}[RMW]|[0-9a-f]{16,64})"),
     # Objects themselves, where no cache stands behind the compilers.
     "objects": re.compile(r"(?!.*(?:^|/)\.\.?(?:/|$))[^/\\:][^\\:]*\.(?:o|obj)"),
     "sccache": re.compile(r"[0-9a-f]{16}/[0-9a-f]/[0-9a-f]/[0-9a-f]{32,128}"),
@@ -188,9 +189,16 @@ def _settle(path: Path, target: Path) -> str:
         return "taken"
     if path.read_bytes() == target.read_bytes():
         return "alike"
-    if target.name.endswith("M") and path.stat().st_size > target.stat().st_size:
+    if _is_manifest(path) and path.stat().st_size > target.stat().st_size:
         path.replace(target)
     return "differing"
+
+
+def _is_manifest(path: Path) -> bool:
+    """Return whether an entry of ccache's is a manifest: the header's fourth byte (4.0 to 4.14)."""
+    with path.open("rb") as stream:
+        header = stream.read(4)
+    return header[:2] == b"\xcc\xac" and header[3:] == b"\1"
 
 
 def _unpack(kind: ResultKind, product: ShardProduct, folder: Path) -> dict[str, UnitInputs]:

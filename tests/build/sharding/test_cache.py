@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHECKS = (
-    "unchanged", "tomorrow", "host-pass", "arch-guard", "no-depfile", "mmd", "append-flags",
-    "prepend-flags", "device-code", "ptxas", "cicc", "host-compiler",
+    "unchanged", "handoff", "tomorrow", "host-pass", "arch-guard", "no-depfile", "mmd",
+    "append-flags", "prepend-flags", "device-code", "ptxas", "cicc", "host-compiler",
 )  # fmt: skip
 
 

@@ -214,21 +214,33 @@ def test_a_shards_archive_carries_results_and_units_alone(tmp_path: Path) -> Non
     ]
 
 
-def test_of_two_results_one_is_kept_and_of_two_manifests_the_longer(tmp_path: Path) -> None:
-    for name, result, manifest in (("one", b"first", b"mm"), ("two", b"second", b"mmmm")):
-        folder = tmp_path / name
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("0123456789abcdefghijR", "0123456789abcdefghijM"),
+        ("ae0af8b4fe29cc1a8e67042cce5a08541ef710", "aa2e2cbda74604b180418d3370b058ce0535be"),
+    ],
+    ids=["ccache 4.7", "ccache 4.14"],
+)
+def test_of_two_results_one_is_kept_and_of_two_manifests_the_longer(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    first, second = b"\xcc\xac\x01\x00first", b"\xcc\xac\x01\x00second"
+    short, long = b"\xcc\xac\x01\x01m", b"\xcc\xac\x01\x01mmmm"
+    for shard, (result, manifest) in enumerate(((first, short), (second, long)), 1):
+        folder = tmp_path / ("one", "two")[shard - 1]
         (folder / "a/b").mkdir(parents=True)
-        (folder / "a/b/0123456789abcdefghijR").write_bytes(result)
-        (folder / "a/b/0123456789abcdefghijM").write_bytes(manifest)
-        pack(folder, tmp_path / f"{name}.tar.zst", shard=len(result) - 4)
+        (folder / "a/b" / names[0]).write_bytes(result)
+        (folder / "a/b" / names[1]).write_bytes(manifest)
+        pack(folder, tmp_path / f"{folder.name}.tar.zst", shard=shard)
     products = [
         read_product(tmp_path / f"{name}.tar.zst", plan="p", identity=IDENTITY)
         for name in ("one", "two")
     ]
     report = unite("ccache", products, tmp_path / "union")
     assert (report.taken, report.alike, report.differing) == (2, 0, 2)
-    assert (tmp_path / "union/a/b/0123456789abcdefghijR").read_bytes() == b"first"
-    assert (tmp_path / "union/a/b/0123456789abcdefghijM").read_bytes() == b"mmmm"
+    assert (tmp_path / "union/a/b" / names[0]).read_bytes() == first
+    assert (tmp_path / "union/a/b" / names[1]).read_bytes() == long
 
 
 def test_another_hash_plan_or_compiler_is_refused(tmp_path: Path) -> None:

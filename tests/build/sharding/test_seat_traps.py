@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from wheelfarm.build.calls import failures, summarise
+from wheelfarm.build.handoff import results_in
 from wheelfarm.build.seat_run import Finished
 from wheelfarm.build.seat_setup import STUB_MARK, SeatPart, SeatSpec, prepare_seat
 from wheelfarm.values import replace
@@ -122,7 +123,7 @@ def test_a_cache_that_the_build_finds_for_itself_keeps_nothing(root: Root) -> No
     assert [call.action for call in root.calls] == ["stub", "stub"]
     assert not foreign.exists()
     assert root.cache is not None
-    assert not [path for path in root.cache.folder.rglob("*R") if path.is_file()]
+    assert not list(results_in("ccache", root.cache.folder))
 
 
 @pytest.mark.parametrize(

@@ -59,8 +59,16 @@ def test_costs_of_two_hosts_at_once_are_both_kept(tmp_path: Path) -> None:
     found = StoredCosts(lambda: DirectoryStore(tmp_path / "store")).read("torch_demo")
     assert seconds_of(found) == {"csrc/a.cu": 1.0, "csrc/b.cu": 2.0, "csrc/c.cu": 9.0}
     state = store.costs("torch-demo")
-    book.add("torch_demo", measured(a=1.0, at=OLD))
+    # Much as before: the store is left alone.
+    book.add("torch_demo", measured(a=1.5, c=10.0))
     assert store.costs("torch-demo") == state
+    book.add("torch_demo", measured(a=4.0, c=10.0))
+    assert seconds_of(book.read("torch_demo"))["csrc/a.cu"] == 4.0
+    assert seconds_of(book.read("torch_demo"))["csrc/c.cu"] == 9.0
+    state = store.costs("torch-demo")
+    grown = Measured(archs=2, seconds=4.0, peak=9, at=NEW)
+    book.add("torch_demo", Costs({"csrc/a.cu": {2: grown}}))
+    assert store.costs("torch-demo") != state
     with pytest.raises(StoreConflictError):
         store.replace_costs("torch-demo", b"{}", "")
     # Costs are no wheels: a catalogue is not made, and files of the package are not listed.
@@ -74,7 +82,9 @@ def test_a_build_adds_to_both_and_a_plan_reads_what_others_measured(tmp_path: Pa
     book = CostBook(tmp_path / "here/demo.json", "demo", StoredCosts(lambda: store))
     compiled = call("csrc/b.cu", seconds=5.0, argv=("-gencode=arch=compute_80,code=[sm_80,sm_90]",))
     book.add([compiled, call("csrc/c.cu", cache="hit")])
+    assert book.peak() == 5
     assert seconds_of(book.read()) == {"csrc/a.cu": 1.0, "csrc/b.cu": 5.0}
+    assert book.peak() == 7
     # Kept here for what looks at the file alone, and for a day without the store.
     assert seconds_of(Costs.read(book.path)) == {"csrc/a.cu": 1.0, "csrc/b.cu": 5.0}
     assert StoredCosts(lambda: store).read("demo").measured["csrc/b.cu"][2].at > NEW

@@ -32,6 +32,9 @@ _PER_ARCH = 43.0
 #: Seconds for each KiB of source: what the headers cost outweighs it.
 _PER_KIBIBYTE = 0.15
 _FIXED_OTHER = 5.0
+#: Measurements of one unit that are this near are one: a loaded machine's vary by more.
+_ALIKE = 0.25
+_ALIKE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +97,17 @@ class Costs:
             for archs, value in values.items():
                 known[archs] = max(known.get(archs, value), value, key=_rank)
         return Costs(merged)
+
+    def news_over(self, known: "Costs") -> "Costs":
+        """Return what ``known`` lacks, or has so differently that a partition would notice."""
+        before = known.measured
+        news: dict[str, dict[int, Measured]] = {}
+        for key, values in self._measured.items():
+            for archs, value in values.items():
+                old = before.get(key, {}).get(archs)
+                if old is None or not _alike(value, old):
+                    news.setdefault(key, {})[archs] = value
+        return Costs(news)
 
     def with_calls(
         self, calls: Iterable[Call], keys: Iterable[str] = (), *, at: str = ""
@@ -203,6 +217,13 @@ class CostBook:
                 merged.write(self.path)
         return merged
 
+    def peak(self) -> int | None:
+        """Return the peak bytes of the largest unit; others are asked where nothing is known here.
+
+        Every job wants it, and a store counts its requests.
+        """
+        return Costs.read(self.path).peak() or self.read().peak()
+
     def add(self, calls: Iterable[Call], keys: Iterable[str] = ()) -> None:
         """Add what a build measured; jobs may do so at the same time."""
         now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -217,6 +238,13 @@ class CostBook:
             self.shared.add(self.package, new)
         except WheelfarmError as error:
             logger.warning("the costs of %s could not be shared: %s", self.package, error)
+
+
+def _alike(one: Measured, other: Measured) -> bool:
+    gap = abs(one.seconds - other.seconds)
+    return gap <= max(_ALIKE * other.seconds, _ALIKE_SECONDS) and one.peak <= (
+        (1 + _ALIKE) * other.peak
+    )
 
 
 def _rank(value: Measured) -> tuple[str, float, int]:

@@ -102,7 +102,7 @@ class Pipeline:
             driver_stub=stub,
             kept=self.workspace.compilers / store,
             floor=self.floor,
-            peak=self.costs.read().peak(),
+            peak=self.costs.peak(),
         )
 
     def finish(self, compiled: StepResult, prepared: Prepared) -> BuiltWheel:

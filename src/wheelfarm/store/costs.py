@@ -22,12 +22,16 @@ class StoredCosts:
         return _merged(package, store.costs(_normalised(package)), store.location)
 
     def add(self, package: str, costs: Costs) -> None:
-        """Add costs, whoever else does so at once; raises as ``read``, and StoreConflictError."""
+        """Add what is new in costs, whoever else does so at once.
+
+        Nothing is written where all is much as before: builds of one package differ little, and a
+        store counts its writes. Raises as ``read``, and StoreConflictError.
+        """
         name, store = _normalised(package), self._open()
         for _ in attempts(f"the costs of {package} in {store.location}"):
             state = store.costs(name)
             known = _merged(package, state, store.location)
-            merged = known.merged(costs)
+            merged = known.merged(costs.news_over(known))
             if merged.measured == known.measured:
                 return
             with contextlib.suppress(StoreConflictError):

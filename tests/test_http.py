@@ -416,3 +416,18 @@ def test_tls_goes_through_a_proxys_tunnel_and_is_checked_at_its_end(
 def test_json_is_read(server: Loopback, folder: Path, client: Client) -> None:
     (folder / "x.json").write_text(json.dumps({"a": 1}), encoding="utf-8")
     assert client.json(server.url + "x.json") == {"a": 1}
+
+
+def test_what_is_asked_ahead_is_asked_once_and_fails_where_it_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "page").write_text("here")
+    with serving(tmp_path) as server:
+        client = Client(attempts=1)
+        client.ahead(f"{server.url}page")
+        client.ahead(f"{server.url}gone")
+        assert client.get(f"{server.url}page").body == b"here"
+        with pytest.raises(NotFoundError):
+            client.get(f"{server.url}gone")
+        assert sorted(server.paths()) == ["/gone", "/page"]
+        assert client.get(f"{server.url}page").body == b"here"
+        assert len(server.requests) == 3
+        client.close()

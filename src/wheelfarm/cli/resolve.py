@@ -91,11 +91,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from wheelfarm.resolve.session import hosts
-
     if arguments.check is not None:
         return _check(arguments)
     session = make_session(arguments)
+
+    from wheelfarm.resolve.session import hosts
+
     found = hosts(vars(arguments), arguments.host, arguments.profile)
     if arguments.available:
         return _available(arguments, session)
@@ -112,19 +113,25 @@ def make_session(arguments: argparse.Namespace) -> "Session":
     """Return the session that the options ask for."""
     import os
 
-    from wheelfarm.resolve.asking import Asking
     from wheelfarm.resolve.configuration import read_configuration
-    from wheelfarm.resolve.resolution import Settings
-    from wheelfarm.resolve.session import Session, asking_of, make_client
+    from wheelfarm.resolve.connect import ask_ahead, make_client
 
     configuration = read_configuration()
+    client = make_client(
+        offline=arguments.offline, cache=not arguments.no_cache, logins=configuration.logins
+    )
+    # While the index answers, the rest is imported and the machine looked at.
+    ask_ahead(client, arguments.index)
+
+    from wheelfarm.resolve.asking import Asking
+    from wheelfarm.resolve.resolution import Settings
+    from wheelfarm.resolve.session import Session, asking_of
+
     checking = getattr(arguments, "check", None) is not None
     asking = Asking(wanted=()) if checking else asking_of(arguments.packages, arguments.source)
     return Session(
         asking=asking,
-        client=make_client(
-            offline=arguments.offline, cache=not arguments.no_cache, logins=configuration.logins
-        ),
+        client=client,
         configuration=configuration,
         index_option=arguments.index,
         releases=arguments.releases or os.environ.get("WHEELFARM_RELEASES", ""),

@@ -24,6 +24,14 @@ class Cached:
     headers: dict[str, str]
     body: bytes
 
+    def conditions(self) -> dict[str, str]:
+        """Return the request headers that ask whether the page has changed."""
+        if "etag" in self.headers:
+            return {"If-None-Match": self.headers["etag"]}
+        if "last-modified" in self.headers:
+            return {"If-Modified-Since": self.headers["last-modified"]}
+        return {}
+
 
 def default_folder() -> Path:
     """Return the user's cache folder for pages (XDG Base Directory Specification)."""

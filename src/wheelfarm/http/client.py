@@ -33,6 +33,7 @@ from wheelfarm.http.errors import (
 from wheelfarm.values import NOTHING, value
 
 if TYPE_CHECKING:
+    from wheelfarm.http.ahead import Ahead
     from wheelfarm.http.download import Part, Progress
 
 T = TypeVar("T")
@@ -86,6 +87,7 @@ class Client:
         self.cache = cache
         self.offline = offline
         self._pool = Pool(timeout)
+        self._ahead: dict[tuple[str, str], Ahead[Response]] = {}
         self._tokens = {
             origin(urlsplit(address)): token for address, token in (tokens or {}).items()
         }
@@ -113,6 +115,16 @@ class Client:
         where the server cannot be read after all attempts, TooLargeError for more than ``limit``
         bytes, OfflineError where we are offline and the page is not in the cache.
         """
+        begun = self._ahead.pop((url, accept), None)
+        return self._get(url, accept, limit) if begun is None else begun.result()
+
+    def ahead(self, url: str, *, accept: str = "*/*") -> None:
+        """Begin to ask for what is sure to be needed; the next ``get`` of it takes the answer."""
+        from wheelfarm.http.ahead import Ahead
+
+        self._ahead[url, accept] = Ahead(lambda: self._get(url, accept, MAX_PAGE))
+
+    def _get(self, url: str, accept: str, limit: int) -> Response:
         if url.startswith("file://"):
             from wheelfarm.http.local import local_headers, local_path, read
 
@@ -215,7 +227,7 @@ class Client:
     def _get_once(self, url: str, accept: str, limit: int, cached: Cached | None) -> Response:
         headers = {"Accept": accept, "Accept-Encoding": "gzip"}
         if cached is not None:
-            headers |= _conditions(cached)
+            headers |= cached.conditions()
         with self._answer("GET", url, headers) as (final, answer):
             if answer.status == _NOT_MODIFIED and cached is not None:
                 return _response_of(cached)
@@ -380,14 +392,6 @@ def _redirected(current: SplitResult, location: str) -> SplitResult:
     if current.scheme == "https" and target.scheme == "http":
         raise UnreachableError(current.geturl(), "it redirects from https to plain http")
     return target
-
-
-def _conditions(cached: Cached) -> dict[str, str]:
-    if "etag" in cached.headers:
-        return {"If-None-Match": cached.headers["etag"]}
-    if "last-modified" in cached.headers:
-        return {"If-Modified-Since": cached.headers["last-modified"]}
-    return {}
 
 
 def _response_of(cached: Cached) -> Response:

@@ -1,12 +1,11 @@
 """One run of the resolver: from what a user gave to answers per profile, and to lock files."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from wheelfarm.errors import UsageError
-from wheelfarm.http import Cache, Client, Login, UnreachableError, default_folder
+from wheelfarm.http import Client, UnreachableError
 from wheelfarm.index.model import Manifest
 from wheelfarm.model.versions import Minor
 from wheelfarm.reading import read_text
@@ -19,7 +18,7 @@ from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, stated_facts
 from wheelfarm.resolve.resolution import Settings, resolve
 from wheelfarm.resolve.sources import Index, ManifestIndex, last_manifest, open_index
-from wheelfarm.values import NOTHING, replace, value
+from wheelfarm.values import replace, value
 
 #: Lock formats, and the file name that each is written to where none is given.
 FORMATS = {
@@ -117,15 +116,6 @@ class Session:
 def _text(wanted: Wanted) -> str:
     marker = f" ; {wanted.marker}" if wanted.marker is not None else ""
     return f"{wanted}{marker}"
-
-
-def make_client(
-    *, offline: bool = False, cache: bool = True, logins: Mapping[str, Login] = NOTHING
-) -> Client:
-    """Return the client of the user side, with its cache of pages."""
-    wanted = offline or bool(os.environ.get("WHEELFARM_OFFLINE"))
-    kept = Cache(default_folder()) if cache or wanted else None
-    return Client(cache=kept, offline=wanted, logins=logins)
 
 
 def asking_of(packages: Sequence[str], source: Path | None) -> Asking:

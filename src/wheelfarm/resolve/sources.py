@@ -7,17 +7,18 @@ pages, and pages to the address that the user configured; nothing more.
 import contextlib
 import hashlib
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote, urljoin, urlsplit
 
-from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm.errors import CouldNotLookError
 from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
 from wheelfarm.http.credentials import without_login
-from wheelfarm.index.model import Combination, Manifest
+from wheelfarm.index.model import Combination, Manifest, PackagePart
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_json
+from wheelfarm.resolve.connect import JSON, index_root, manifest_address
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.manifest_part import manifest_page
 from wheelfarm.resolve.pages import Page, html_page, json_page
@@ -26,7 +27,8 @@ _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
     " text/html;q=0.1"
 )
-_JSON = "application/json"
+T = TypeVar("T")
+
 #: How many pages are asked for at once.
 _CONNECTIONS = 8
 
@@ -73,18 +75,24 @@ class ManifestIndex:
 
     def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
         """Return a page for each name, each part's bytes checked against the manifest's hash."""
-        return _together(names, lambda name: self._page(name, host))
+        parts = {name: self.manifest.packages.get(name) for name in map(normalized, names)}
+        known = {name: part for name, part in parts.items() if part is not None}
+        # Reading is work and not waiting: threads would only take turns at it.
+        bodies = _together(known, lambda name: self._body(known[name]))
+        return {
+            name: Page(package=name, url=self._url, missing=True)
+            if part is None
+            else manifest_page(name, bodies[name], urljoin(self._url, part.url), host)
+            for name, part in parts.items()
+        }
 
-    def _page(self, name: str, host: Host) -> Page:
-        part = self.manifest.packages.get(name)
-        if part is None:
-            return Page(package=name, url=self._url, missing=True)
+    def _body(self, part: PackagePart) -> bytes:
         url = urljoin(self._url, part.url)
-        body = self._client.get(url, accept=_JSON).body
+        body = self._client.get(url, accept=JSON).body
         actual = hashlib.sha256(body).hexdigest()
         if actual != part.sha256:
             raise HashMismatchError(redacted(url), part.sha256, actual)
-        return manifest_page(name, body, url, host)
+        return body
 
 
 class SimpleIndex:
@@ -132,29 +140,12 @@ def open_index(address: str, client: Client) -> Index:
     address = client.learn_login(index_root(address))
     url = manifest_address(address)
     try:
-        body = client.get(url, accept=_JSON).body
+        body = client.get(url, accept=JSON).body
     except NotFoundError:
         if address.startswith("file:"):
             _check_folder(address)
         return SimpleIndex(client, address)
     return ManifestIndex(client, address, url, read_manifest(body, url))
-
-
-def index_root(address: str) -> str:
-    """Return an index's address, that of a folder included, with a slash at its end."""
-    if not address.startswith(("http://", "https://", "file://")):
-        folder = Path(address)
-        if not folder.is_dir():
-            message = f"{redacted(address)!r} is no index address and no folder"
-            raise BadInputError(message, hint="give https://..., or the folder of a bundle")
-        address = folder.resolve().as_uri()
-    return address if address.endswith("/") else f"{address}/"
-
-
-def manifest_address(root: str) -> str:
-    """Return where an index's manifest stands, if it has one."""
-    site = urljoin(root, "..") if root.endswith("/simple/") else root
-    return urljoin(site, "manifest/index.json")
 
 
 def read_manifest(body: bytes, url: str) -> Manifest:
@@ -168,7 +159,7 @@ def last_manifest(address: str, client: Client) -> Manifest | None:
     if client.cache is None:
         return None
     url = manifest_address(without_login(index_root(address)))
-    kept = client.cache.get(url, _JSON)
+    kept = client.cache.get(url, JSON)
     return None if kept is None else read_manifest(kept.body, url)
 
 
@@ -182,12 +173,12 @@ def _check_folder(address: str) -> None:
     raise CouldNotLookError(message, hint=hint)
 
 
-def _together(names: Iterable[str], fetch: "Any") -> Mapping[str, Page]:
-    """Fetch pages at once over a few connections; the first failure is raised, in name order."""
+def _together(names: Iterable[str], fetch: Callable[[str], T]) -> Mapping[str, T]:
+    """Fetch what belongs to names over a few connections; the first name's failure is raised."""
     wanted = sorted({normalized(name) for name in names})
     if len(wanted) == 1:
         return {wanted[0]: fetch(wanted[0])}
-    found: dict[str, Page] = {}
+    found: dict[str, T] = {}
     failed: dict[str, BaseException] = {}
     waiting = wanted[::-1]
 

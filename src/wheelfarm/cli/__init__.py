@@ -72,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
+        super().__init__(**{"formatter_class": _Formatter, **settings})
         # An unset variable in a script must not become the current folder, or "every package".
         # Where an empty text means something, the option says ``type=str``.
         self.register("type", None, _some_text)

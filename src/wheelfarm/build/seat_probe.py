@@ -22,10 +22,13 @@ def is_probe(command: Command, here: str) -> bool:
     """Return whether a call in the folder ``here`` is CMake's, meson's or autoconf's own try."""
     if command.output in {"-", "/dev/null"} or "-" in command.sources:
         return True
-    for path in (here, command.output, *command.sources):
-        parts = path.split("/")
-        if any(part in _PROBE_FOLDERS or part.startswith("TryCompile-") for part in parts):
-            return True
-        if os.path.splitext(parts[-1])[0] in _PROBE_STEMS:
-            return True
-    return any(part.startswith("CompilerId") for part in here.split("/"))
+    return any(is_of_probe(path) for path in (f"{here}/", command.output, *command.sources))
+
+
+def is_of_probe(path: str) -> bool:
+    """Return whether a file is one that a build system's try of the compiler reads or leaves."""
+    *folders, name = path.split("/")
+    return os.path.splitext(name)[0] in _PROBE_STEMS or any(
+        folder in _PROBE_FOLDERS or folder.startswith(("TryCompile-", "CompilerId"))
+        for folder in folders
+    )

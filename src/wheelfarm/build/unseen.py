@@ -15,6 +15,7 @@ from pathlib import Path
 
 from wheelfarm.build.calls import Call
 from wheelfarm.build.guards import GuardError
+from wheelfarm.build.seat_probe import is_of_probe
 
 #: What GCC and clang (nvcc's host pass is one of them) leave in an object's ``.comment`` section.
 _COMPILERS = (b"GCC: (", b"clang version ")
@@ -70,6 +71,9 @@ def unseen_objects(
     unknown: list[Path] = []
     for path in sorted(build.rglob("*.o")):
         if not path.is_file():
+            continue
+        if is_of_probe(_relative(path, base)):
+            # CMake keeps what nvcc itself made while it was tried.
             continue
         if path in shipped or path.name in names or _relative(path, base) in outputs:
             known[path.stat().st_size].append(path)

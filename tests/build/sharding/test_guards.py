@@ -141,9 +141,10 @@ def test_an_empty_object_is_found_wherever_it_ended(tmp_path: Path) -> None:
 def test_objects_behind_the_seat_are_named_and_refused(tmp_path: Path) -> None:
     compiled = b"\x7fELF ... GCC: (Debian 12.2.0-14) 12.2.0"
     for name in ("seen.cu.o", "sub/seen.cu.o", "assembled.o", "named.o", "shipped.o", "copied.o",
-                 "hidden.o", "vendor/fortran.o", "data.o", "empty.o"):  # fmt: skip
+                 "hidden.o", "vendor/fortran.o", "data.o", "empty.o",
+                 "build/CMakeFiles/4.4.5/CompilerIdCUDA/tmp/a_dlink.o", "conftest.o"):  # fmt: skip
         path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_bytes(compiled + name.encode())
     (tmp_path / "copied.o").write_bytes((tmp_path / "seen.cu.o").read_bytes())
     (tmp_path / "data.o").write_bytes(b"\x7fELF of objcopy")

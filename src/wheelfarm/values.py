@@ -50,6 +50,11 @@ class Value:
     def __init__(self, *args: Any, **given: Any) -> None:
         kind = type(self)
         names = kind.field_names
+        if not given and len(args) == len(names) == kind.field_positions:
+            # The usual way of small values, of which a plan makes very many.
+            for (_, put), given_value in zip(kind.field_puts, args, strict=True):
+                put(self, given_value)
+            return
         if args:
             twice = given and not given.keys().isdisjoint(names[: len(args)])
             if twice or len(args) > kind.field_positions:

@@ -114,6 +114,8 @@ class UpstreamFacts:
         return tuple(cuda for cuda, archs in sorted(self.compiler_archs.items()) if arch in archs)
 
 
+#: The torch whose Linux wheels are of both C++ ABIs.
+_BOTH_ABIS = Minor(2, 6)
 #: The first CUDA line whose Linux wheels of torch 2.6 use libstdc++'s new ABI.
 _NEW_ABI_CUDA_OF_2_6 = Minor(12, 6)
 
@@ -126,8 +128,8 @@ def cxx_abi(accelerator: Accelerator, torch: Minor, platform: Platform) -> CxxAb
     """
     if platform.system != "linux":
         return None
-    if torch != Minor(2, 6):
-        return 1 if torch > Minor(2, 6) else 0
+    if torch != _BOTH_ABIS:
+        return 1 if torch > _BOTH_ABIS else 0
     version = accelerator.version
     newer = version is not None and version >= _NEW_ABI_CUDA_OF_2_6
     return 1 if newer or platform.machine == "aarch64" else 0

@@ -122,6 +122,12 @@ def test_floating_and_short_refs_are_refused(tmp_path: Path, ref: str) -> None:
     assert fault.startswith("source.tag (line 2): ")
 
 
+def test_an_object_behind_the_seat_needs_its_reason(tmp_path: Path) -> None:
+    text = "name: x\nsource: {pypi: x==1.0}\nobjects_behind_seat: {'vendor/*.o': ' '}"
+    (fault,) = faults_of(text, tmp_path)
+    assert fault == "objects_behind_seat.vendor/*.o (line 3): the reason is empty"
+
+
 def test_all_faults_of_a_file_are_said_at_once(tmp_path: Path) -> None:
     text = """\
 name: x

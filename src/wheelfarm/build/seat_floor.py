@@ -43,7 +43,7 @@ def link(seat: Seat, command: Command, words: list[str]) -> tuple[int, float, in
     """
     floor = Floor(seat.config["floor"])
     environment = seat.environment_of_call()
-    words = [seat.real, *floor.words(seat.role, words)]
+    words = [seat.real, *floor.words(seat.tool, words)]
     status, seconds, peak = wait_for(words, environment)
     own = f"{seat.config['folder']}/work/{os.getpid()}-link"
 
@@ -68,7 +68,9 @@ def link(seat: Seat, command: Command, words: list[str]) -> tuple[int, float, in
         faults = {name: floor.symbols[name] for name in users}
     if not faults:
         return status, seconds, peak
-    sys.stderr.write(floor.message(output, faults, users))
+    listed = run_program([floor.cxxfilt, *faults], environment, own)
+    plain = dict(zip(faults, listed.out.decode(errors="replace").splitlines(), strict=False))
+    sys.stderr.write(floor.message(output, faults, users, plain))
     if status == 0:
         remove(output)
     return status or 1, seconds, peak
@@ -87,16 +89,27 @@ def users_of(listing: str, names: set[str]) -> dict[str, str]:
 class Floor:
     """A floor as the seat's configuration has it.
 
-    ``folder`` holds the libraries to link with, ``objdump`` and ``nm`` are the compiler's own,
-    ``libstdcxx`` is ``shared`` or ``static``.
+    ``folder`` holds the libraries to link with, ``objdump``, ``nm`` and ``cxxfilt`` are the
+    compiler's own, ``libstdcxx`` is ``shared`` or ``static``.
     """
 
-    __slots__ = ("allowed", "folder", "glibc", "later", "libstdcxx", "nm", "objdump", "symbols")
+    __slots__ = (
+        "allowed",
+        "cxxfilt",
+        "folder",
+        "glibc",
+        "later",
+        "libstdcxx",
+        "nm",
+        "objdump",
+        "symbols",
+    )
 
     def __init__(self, config: dict[str, str]) -> None:
         self.folder = config["folder"]
         self.objdump = config["objdump"]
         self.nm = config["nm"]
+        self.cxxfilt = config["c++filt"]
         self.libstdcxx = config["libstdcxx"]
         self.glibc = ""
         self.allowed: set[str] = set()
@@ -115,17 +128,17 @@ class Floor:
             else:
                 self.symbols[name] = (version, since)
 
-    def words(self, role: str, words: list[str]) -> list[str]:
-        """Return the words of a link that finds the floor's libraries before all others."""
+    def words(self, tool: str, words: list[str]) -> list[str]:
+        """Return the words of a link by ``tool`` that finds the floor's libraries first."""
+        before = []
+        if self.libstdcxx == "static" and ("++" in tool or tool == "nvcc"):
+            # An LTO object counts as no user of a library, and libstdc++.a would answer for all.
+            library = f"{self.folder}/libstdc++.so.6"
+            before = ["--push-state", "--no-as-needed", library, "--pop-state"]
         # The system's libstdc++ itself needs a newer glibc, which is no business of this link.
-        more = ["--allow-shlib-undefined"]
-        # One option each: mold 1.10 never ends over a list.
-        more += [f"--exclude-libs={name}" for name in _HIDDEN]
-        if role == "nvcc":
-            passed = [word for option in more for word in ("-Xlinker", option)]
-        else:
-            passed = [f"-Wl,{option}" for option in more]
-        return ["-L", self.folder, *words, *passed]
+        # One option for each archive: mold 1.10 never ends over a list.
+        after = ["--allow-shlib-undefined", *(f"--exclude-libs={name}" for name in _HIDDEN)]
+        return ["-L", self.folder, *_passed(before), *words, *_passed(after)]
 
     def faults(self, listing: str) -> dict[str, tuple[str, str]]:
         """Return what a library takes that the floor lacks: symbol -> (version, glibc).
@@ -162,13 +175,21 @@ class Floor:
         return None
 
     def message(
-        self, output: str, faults: dict[str, tuple[str, str]], users: dict[str, str]
+        self,
+        output: str,
+        faults: dict[str, tuple[str, str]],
+        users: dict[str, str],
+        plain: dict[str, str],
     ) -> str:
-        """Return what is said of a link that the floor does not allow."""
+        """Return what is said of a link that the floor does not allow.
+
+        ``users`` names an object for each symbol, ``plain`` is a symbol as C++ writes it.
+        """
         lines = []
         for name in sorted(faults)[:_MOST_SHOWN]:
             version, since = faults[name]
-            what = f"{name} ({version})" if version else name
+            shown = plain.get(name, name)
+            what = f"{shown} ({version})" if version else shown
             where = f", taken by {users[name]}" if name in users else ""
             there = f"there from glibc {since} on" if since else "promised by no manylinux tag"
             lines.append(f"error: {output} needs {what}{where}: not at floor {self.glibc}, {there}")
@@ -184,6 +205,11 @@ class Floor:
             needed = max((since for _, since in faults.values()), key=_numbers)
             lines.append(f"as it is, the module can be linked at floor {needed}")
         return "".join(f"seat: {line}\n" for line in lines)
+
+
+def _passed(options: list[str]) -> list[str]:
+    """Return the words by which a compiler passes options on to its linker."""
+    return [word for option in options for word in ("-Xlinker", option)]
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -271,8 +271,7 @@ def _floor_config(floor: Floor | None) -> dict[str, str] | None:
     return {
         "folder": str(floor.folder),
         "libstdcxx": floor.libstdcxx,
-        "objdump": str(floor.compiler.tool("objdump")),
-        "nm": str(floor.compiler.tool("nm")),
+        **{name: str(floor.compiler.tool(name)) for name in ("objdump", "nm", "c++filt")},
     }
 
 

@@ -151,7 +151,13 @@ def seat_floor(tmp_path: Path) -> SeatFloor:
         "floor 2.28 - 2.28\nallowed GLIBCXX_3.4.24 - 2.28\nlater GLIBCXX_3.4.29 - 2.34\n"
         "symbol c8rtomb GLIBC_2.36 2.36\nsymbol _ZNew GLIBCXX_3.4.99 -\n"
     )
-    config = {"folder": str(tmp_path), "objdump": "", "nm": "", "libstdcxx": "shared"}
+    config = {
+        "folder": str(tmp_path),
+        "objdump": "",
+        "nm": "",
+        "c++filt": "",
+        "libstdcxx": "shared",
+    }
     return SeatFloor(config)
 
 

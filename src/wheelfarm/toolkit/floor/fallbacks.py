@@ -1,7 +1,7 @@
 """What is newer than a floor and has an answer below it: sources in, a static library out.
 
 Each file of the folder ``fallbacks`` says what its functions mean. All symbols are hidden: a module
-that links them exports nothing more.
+that links them exports nothing more. All are weak: a project's own functions come first.
 """
 
 import hashlib
@@ -43,5 +43,7 @@ def write_fallbacks(compiler: HostCompiler, folder: Path) -> None:
         run([compiler.program, *_LANGUAGES[source.suffix], *_FLAGS, "-c", source, "-o", target])
         objects.append(target)
     run([compiler.tool("ar"), "rcsD", folder / ARCHIVE, *objects])
+    # A project may have a function of the same name: its own then counts, and is no second one.
+    run([compiler.tool("objcopy"), "--weaken", folder / ARCHIVE])
     for path in objects:
         path.unlink()

@@ -19,7 +19,7 @@ from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit.floor import fallbacks, libstdcxx, stubs
 from wheelfarm.toolkit.floor.binutils import DynamicSymbol, HostCompiler, glibc_version
 
-_FORMAT = 1
+_FORMAT = 2
 _RECORD = "record.json"
 _LIMITS = "limits"
 #: Vector forms of libm's functions; no stub has them, and their versions are judged like others.
@@ -141,10 +141,9 @@ class _Plan:
 
     def libstdcxx_script(self, folder: Path) -> str:
         """Return the linker script that leads to the floor's libstdc++ and to the rest of it."""
-        parts = [folder / libstdcxx.LIBRARY, folder / fallbacks.ARCHIVE]
-        if self.choice == "static":
-            parts.append(self.library(libstdcxx.ARCHIVE))
-        return f"GROUP ( {' '.join(map(_quoted, parts))} )\n"
+        static = self.choice == "static"
+        rest = self.library(libstdcxx.ARCHIVE) if static else folder / fallbacks.ARCHIVE
+        return f"GROUP ( {_quoted(folder / libstdcxx.LIBRARY)} {_quoted(rest)} )\n"
 
     def library(self, name: str) -> Path:
         """Return one of the compiler's libraries; CouldNotLookError where it has none."""
@@ -182,6 +181,8 @@ class _Plan:
             answered |= {symbol.name for symbol in self.compiler.dynamic_symbols(made / file)}
         for archive in (stubs.REMAINDER, fallbacks.ARCHIVE):
             answered |= self.compiler.defined_names(made / archive)
+        if self.choice == "static":
+            answered |= self.compiler.defined_names(self.library(libstdcxx.ARCHIVE))
         found = {symbol.name: symbol for symbol in self.libstdcxx_symbols() if symbol.is_offered}
         for name in stubs.LIBRARIES.values():
             path = self.compiler.file(name)

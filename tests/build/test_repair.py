@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from wheelfarm.build.repair import glibc_of, repair_wheel
+from wheelfarm.build.repair import glibc_of, repair_wheel, tag_at_floor
 from wheelfarm.build.search_paths import relative_search_paths, wanted_search_path
 from wheelfarm.build.wheel_file import Content, read_members, write_wheel
 from wheelfarm.facts.elf import read_elf
@@ -133,6 +133,22 @@ def test_search_paths_lead_to_site_packages(
 ) -> None:
     facts = BinaryFacts(path=path, kind="elf", machine="x86_64", size=1, needed=needed)
     assert wanted_search_path(facts, major) == expected
+
+
+@pytest.mark.parametrize(
+    ("tag", "floor", "expected"),
+    [
+        ("manylinux_2_27_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
+        ("manylinux_2_17_x86_64.manylinux2014_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
+        ("manylinux_2_24_aarch64", Minor(2, 28), "manylinux_2_28_aarch64"),
+        ("manylinux_2_34_x86_64", Minor(2, 28), "manylinux_2_34_x86_64"),
+        ("manylinux_2_28_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
+        ("manylinux_2_27_x86_64", None, "manylinux_2_27_x86_64"),
+        ("linux_x86_64", Minor(2, 28), "linux_x86_64"),
+    ],
+)
+def test_a_tag_is_at_least_the_floors(tag: str, floor: Minor | None, expected: str) -> None:
+    assert tag_at_floor(tag, floor) == expected
 
 
 @pytest.mark.parametrize(

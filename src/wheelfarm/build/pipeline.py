@@ -20,7 +20,7 @@ from wheelfarm.build.environment import (
 )
 from wheelfarm.build.part import Prepared, compile_part, job_cache
 from wheelfarm.build.patches import apply_patches, run_patch_script
-from wheelfarm.build.repair import repair_wheel
+from wheelfarm.build.repair import repair_wheel, tag_at_floor
 from wheelfarm.build.request import BuildRequest, BuiltWheel, source_inputs
 from wheelfarm.build.requirements import build_requirements, install_requirements
 from wheelfarm.build.retag import (
@@ -295,7 +295,7 @@ class Pipeline:
                 wheel,
                 folder,
                 cell=cell,
-                platform_tag=wheel.stem.rpartition("-")[2],
+                platform_tag=tag_at_floor(wheel.stem.rpartition("-")[2], request.floor),
                 requires_dist=requires,
                 build=request.build_tag,
             )
@@ -312,6 +312,7 @@ class Pipeline:
             "requires": None if request.requires_dist is None else list(request.requires_dist),
             "build": request.build_tag,
             "pinned": request.torch_pinned,
+            "floor": None if request.floor is None else str(request.floor),
         }
         return self.step("retag", inputs, work)
 

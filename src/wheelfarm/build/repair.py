@@ -105,6 +105,19 @@ def glibc_of(platform_tag: str) -> Minor | None:
     return min(found) if found else None
 
 
+def tag_at_floor(platform_tag: str, floor: Minor | None) -> str:
+    """Return the platform tag of a wheel that was linked at a floor: that of the floor, or higher.
+
+    What a wheel's symbols show may be lower. It was neither built nor tried for such systems, and
+    all wheels of a farm are to say the same.
+    """
+    true_floor = glibc_of(platform_tag)
+    if floor is None or true_floor is None or true_floor >= floor:
+        return platform_tag
+    machine = _MANYLINUX.sub("", platform_tag.partition(".")[0])
+    return f"manylinux_{floor.major}_{floor.minor}_{machine}"
+
+
 def _grafted(wheel: Path) -> tuple[str, ...]:
     return tuple(
         sorted(

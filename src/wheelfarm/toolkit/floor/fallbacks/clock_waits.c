@@ -10,19 +10,34 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdlib.h>
 #include <time.h>
 
 #define SECOND 1000000000L
-/* Of a condition variable in glibc 2.25 to 2.29: it was made for the steady clock. */
-#define STEADY_CONDITION 2u
+/* Of a condition variable: it was made for the steady clock. In glibc 2.25 to 2.29 a bit of its
+   tenth word (__wrefs), before that of its eleventh (__nwaiters), on all 64-bit systems. */
+#define STEADY_WORD 9
+#define STEADY_BIT 2u
+#define OLD_STEADY_WORD 10
+#define OLD_STEADY_BIT 1u
+#define FIRST_NEW_CONDITION 25
 
 #ifdef FALLBACKS_ALONE /* tests of this file on a system that has the functions */
 #define real_function(name) ((void *) 0)
 #else
 #define real_function(name) dlsym(RTLD_DEFAULT, name)
 #endif
+
+static int is_steady(const pthread_cond_t *condition)
+{
+    const unsigned *words = (const unsigned *) condition;
+    int minor = atoi(gnu_get_libc_version() + sizeof "2");
+    return minor < FIRST_NEW_CONDITION ? words[OLD_STEADY_WORD] & OLD_STEADY_BIT
+                                       : words[STEADY_WORD] & STEADY_BIT;
+}
 
 static int is_valid(clockid_t clock, const struct timespec *limit)
 {
@@ -69,8 +84,7 @@ int pthread_cond_clockwait(pthread_cond_t *condition, pthread_mutex_t *mutex, cl
         return real(condition, mutex, clock, limit);
     if (!is_valid(clock, limit))
         return EINVAL;
-    int steady = condition->__data.__wrefs & STEADY_CONDITION;
-    clockid_t own = steady ? CLOCK_MONOTONIC : CLOCK_REALTIME;
+    clockid_t own = is_steady(condition) ? CLOCK_MONOTONIC : CLOCK_REALTIME;
     if (clock == own)
         return pthread_cond_timedwait(condition, mutex, limit);
     for (;;) {

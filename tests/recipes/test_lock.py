@@ -254,7 +254,7 @@ def test_init_asks_for_no_name_that_is_none(tmp_path: Path, index: Loopback, nam
 def test_damaged_locks_say_where(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="is no valid JSON"):
         read_lock("{", "farm.lock")
-    text = '{"schema": "wheelfarm.lock/1", "packages": {"a": {"source": "x", "sha256": "12"}}}'
+    text = '{"schema": "wheelfarm.farm-lock/1", "packages": {"a": {"source": "x", "sha256": "12"}}}'
     with pytest.raises(FaultsError, match=r"packages\.a\.sha256: expected 64 hexadecimal"):
         read_lock(text, "farm.lock")
 

@@ -70,9 +70,25 @@ def test_show(toolkit_python: Path) -> None:
             "show", "--python", str(toolkit_python), "--need", "device", "--cuda", "13.0", "--json"
         )
     )
-    assert answer["schema"] == "wheelfarm.toolkit.show/1"
+    assert answer["schema"] == "wheelfarm.toolkit-show/1"
     assert answer["nvcc"] == answer["parts"]["nvcc"]
     assert answer["candidates"][0]["accepted"] is True
+
+
+def test_show_a_floor(tmp_path: Path) -> None:
+    shown = call("show", "--floor", "2.28", WHEELFARM_CACHE=str(tmp_path))
+    assert shown.returncode == 0, shown.stderr
+    lines = dict(line.split(": ", 1) for line in shown.stdout.splitlines() if ": " in line)
+    assert {"compiler", "linker", "glibc", "source"} <= lines.keys()
+    assert lines["floor"] == "2.28"
+    answer = document(call("show", "--floor", "2.28", "--json", WHEELFARM_CACHE=str(tmp_path)))
+    assert answer["schema"] == "wheelfarm.toolkit-floor/1"
+    assert answer["machine"] == lines["machine"]
+    folder = tmp_path / "floors"
+    assert (answer["folder"] is None) == (not folder.is_dir())
+    native = document(call("show", "--floor", "2.99", "--json", WHEELFARM_CACHE=str(tmp_path)))
+    assert native["folder"] is None
+    assert call("show", "--floor", "two").returncode == 4
 
 
 def test_nothing_found_is_could_not_look(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def _show(arguments: argparse.Namespace) -> int:
         return _show_floor(arguments)
     toolkit = _find(arguments)
     if arguments.json:
-        print_json("wheelfarm.toolkit.show/1", _document(toolkit))
+        print_json("wheelfarm.toolkit-show/1", _document(toolkit))
         return 0
     print(f"CUDA {toolkit.version} from {toolkit.source}: {clean(str(toolkit.path))}")
     rows = [(name, str(path)) for name, path in toolkit.parts.items()]
@@ -122,7 +122,7 @@ def _show_floor(arguments: argparse.Namespace) -> int:
     }
     digests = {} if floor is None else dict(floor.digests)
     if arguments.json:
-        print_json("wheelfarm.toolkit.show.floor/1", {**facts, "sha256": digests})
+        print_json("wheelfarm.toolkit-floor/1", {**facts, "sha256": digests})
         return 0
     for name, value in facts.items():
         if value is not None:
@@ -140,7 +140,7 @@ def _env(arguments: argparse.Namespace) -> int:
     home = cuda_home(toolkit, Machine.here())
     variables = build_variables(toolkit, home, cmake=arguments.cmake)
     if arguments.json:
-        print_json("wheelfarm.toolkit.env/1", {"variables": variables})
+        print_json("wheelfarm.toolkit-env/1", {"variables": variables})
     else:
         print(shell_exports(variables))
     return 0
@@ -158,7 +158,7 @@ def _home(arguments: argparse.Namespace) -> int:
     else:
         home = make_view(toolkit, arguments.to.absolute(), stub=stand_in(toolkit, machine))
     if arguments.json:
-        print_json("wheelfarm.toolkit.home/1", {"home": str(home), "root": str(toolkit.path)})
+        print_json("wheelfarm.toolkit-home/1", {"home": str(home), "root": str(toolkit.path)})
     else:
         print(home)
     return 0
@@ -184,7 +184,7 @@ def _check(arguments: argparse.Namespace) -> int:
                 for step in steps
             ],
         }
-        print_json("wheelfarm.toolkit.check/1", document)
+        print_json("wheelfarm.toolkit-check/1", document)
     else:
         print(f"CUDA {toolkit.version} from {toolkit.source}: {clean(str(toolkit.path))}")
         for step in steps:

@@ -13,7 +13,7 @@ from wheelfarm.reading import Reader, parse_json, read_text
 from wheelfarm.recipes.model import Farm, PathSource, Recipe
 from wheelfarm.values import replace
 
-SCHEMA = "wheelfarm.lock/1"
+SCHEMA = "wheelfarm.farm-lock/1"
 
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}", re.ASCII)

@@ -1,7 +1,7 @@
 """What a lock is made of: one answer per host profile, and the note that says what it answers.
 
-The note stands in every format (``wheelfarm.lock/1``), so that ``--check`` and ``--upgrade`` can
-ask the same question again on any machine.
+The note stands in every format (``wheelfarm.resolve-lock/1``), so that ``--check`` and
+``--upgrade`` can ask the same question again on any machine.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from wheelfarm.resolve.pages import safe_address
 from wheelfarm.resolve.resolution import Resolution
 from wheelfarm.values import NOTHING, value
 
-LOCK_SCHEMA = "wheelfarm.lock/1"
+LOCK_SCHEMA = "wheelfarm.resolve-lock/1"
 
 
 @value

@@ -242,7 +242,7 @@ def test_init_guesses_nothing(tmp_path: Path, index: Loopback) -> None:
     assert main(["lint", "--farm", str(farm)]) == 4
 
 
-@pytest.mark.parametrize("name", ["../one", "one?x=1", "o ne", "-one", "", "one/", "öne"])
+@pytest.mark.parametrize("name", ["../one", "one?x=1", "o ne", "-one", "one/", "öne"])
 def test_init_asks_for_no_name_that_is_none(tmp_path: Path, index: Loopback, name: str) -> None:
     farm = tmp_path / "farm"
     with pytest.raises(BadInputError, match="is no project's name"):

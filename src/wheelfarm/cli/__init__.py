@@ -79,6 +79,12 @@ class _Parser(argparse.ArgumentParser):
         self.register("type", Path, lambda text: Path(_some_text(text)))
         _add_common(self)
 
+    def add_subparsers(self, **settings: Any) -> Any:
+        """Leave the texts behind a verb to the verb's own arguments, which have names."""
+        action = super().add_subparsers(**settings)
+        action.type = str
+        return action
+
     def error(self, message: str) -> "None":  # type: ignore[override]
         self.print_usage(sys.stderr)
         self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")

@@ -141,12 +141,14 @@ class LocalEngine:
                 heal=self.options.heal,
                 attempt=attempt,
             )
+            # Counted before the start: a job may be killed before this process gets on.
+            kills = self._kills()
             process = start_job(self._body(job, options), self.record.log(job.id))
             self._running[process.pipe] = Running(
                 job=job,
                 process=process,
                 since=time.monotonic(),
-                kills=self._kills(),
+                kills=kills,
                 attempt=attempt,
             )
             self._selector.register(process.pipe, selectors.EVENT_READ)

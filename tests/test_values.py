@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import pickle
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 from hypothesis import given
@@ -146,3 +146,40 @@ def test_a_match_statement_takes_fields_by_position() -> None:
             assert (x, y) == (1, 2)
         case _:
             pytest.fail("it did not match")
+
+
+def test_a_value_without_fields() -> None:
+    @value
+    class Empty:
+        pass
+
+    assert Empty() == Empty()
+    assert hash(Empty()) == hash(Empty())
+    assert repr(Empty()).endswith("Empty()")
+
+
+def test_what_a_value_cannot_have_is_refused_where_it_is_written() -> None:
+    with pytest.raises(TypeError, match="is no field"):
+
+        @value
+        class Constant:
+            limit: ClassVar[int] = 3
+
+    with pytest.raises(TypeError, match="would never be called"):
+
+        @value
+        class Checked:
+            size: int
+
+            def __post_init__(self) -> None:
+                raise AssertionError
+
+    @value
+    class First:
+        size: int
+
+    with pytest.raises(TypeError, match="their fields are not joined"):
+
+        @value
+        class Second(First):
+            colour: str

@@ -132,7 +132,8 @@ def value(
     Fields are given by name; by position too where ``kw_only`` is False. ``order`` compares values
     as tuples of their fields. Fields named in ``unseen`` are neither compared nor shown. A class
     with a ``cached_property`` keeps a ``__dict__`` for it. Raises TypeError for a default that
-    could be changed.
+    could be changed, and for what such a class cannot have: fields of another value that it is made
+    from, a ClassVar with an annotation, ``__post_init__``.
     """
 
     def make(first: type[T]) -> type[T]:
@@ -162,13 +163,10 @@ def _made(first: type[T], base: type[Value], *, kw_only: bool, unseen: tuple[str
     space = {name: each for name, each in vars(first).items() if name not in _NOT_KEPT}
     names = tuple(first.__annotations__)
     defaults = {name: space.pop(name) for name in names if name in space}
-    for name, default in defaults.items():
-        if isinstance(default, _MUTABLE):
-            message = f"the default of {first.__qualname__}.{name} could be changed"
-            raise TypeError(message)
+    _check(first, defaults)
     cached = any(isinstance(each, cached_property) for each in space.values())
     seen = tuple(name for name in names if name not in unseen)
-    key: Callable[[Any], Any] = attrgetter(*seen)
+    key: Callable[[Any], Any] = attrgetter(*seen) if seen else _nothing
     space |= {
         "__slots__": (*names, "__dict__") if cached else names,
         "__match_args__": () if kw_only else names,
@@ -187,6 +185,23 @@ def _made(first: type[T], base: type[Value], *, kw_only: bool, unseen: tuple[str
     return made  # type: ignore[no-any-return] # the class that was given, made anew
 
 
+def _check(first: type, defaults: Mapping[str, Any]) -> None:
+    """Raise TypeError for what ``dataclasses`` would do and this does not."""
+    for name, default in defaults.items():
+        if isinstance(default, _MUTABLE):
+            message = f"the default of {first.__qualname__}.{name} could be changed"
+            raise TypeError(message)
+        if "ClassVar" in str(first.__annotations__[name]):
+            message = f"{first.__qualname__}.{name} is no field; write it without an annotation"
+            raise TypeError(message)
+    if any(issubclass(each, Value) for each in first.__bases__):
+        message = f"{first.__qualname__} is made from another value; their fields are not joined"
+        raise TypeError(message)
+    if "__post_init__" in vars(first):
+        message = f"{first.__qualname__}.__post_init__ would never be called"
+        raise TypeError(message)
+
+
 # Values are keys of large tables: these two find their key in a closure, not through the class.
 def _equality(key: Callable[[Any], Any]) -> Callable[[Any, object], Any]:
     def equal(one: Any, other: object) -> Any:
@@ -200,6 +215,10 @@ def _hashing(key: Callable[[Any], Any]) -> Callable[[Any], int]:
         return hash(key(one))
 
     return hashed
+
+
+def _nothing(_: Any) -> tuple[()]:
+    return ()
 
 
 def _again(kind: Any, table: Mapping[str, Any]) -> Any:

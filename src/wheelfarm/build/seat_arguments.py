@@ -87,7 +87,7 @@ _QUERIES = frozenset(
     "-dumpspecs -code-ls -arch-ls -fsyntax-only -fdevice-syntax-only -run -clean".split()
 )
 _NO_OBJECT = frozenset("-S -cubin -fatbin -ptx -optix-ir -ltoir -cuda".split())
-_LIBRARY = frozenset("-shared -r -dlink -lib -bundle -dynamiclib".split())
+_LIBRARY = frozenset("-shared --shared -r -dlink -lib -bundle -dynamiclib".split())
 _OBJECTS = (".o", ".obj", ".lo", ".os")
 #: Options that make a second output or depend on the machine: no cache can serve them.
 _NEVER_CACHED = {

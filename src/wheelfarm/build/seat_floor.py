@@ -21,10 +21,16 @@ if TYPE_CHECKING:
 
 #: Archives whose symbols a module keeps to itself.
 _HIDDEN = ("libc_nonshared.a", "libfallbacks.a", "libstdc++.a")
+#: Ways to ask for a shared library; the last is the linker's own.
+_SHARED = frozenset(("-shared", "--shared", "-Bshareable"))
 #: Options of links that make no shared library, though ``-shared`` may stand beside them.
 _NOT_SHARED = frozenset(("-r", "-static", "-dlink", "-lib"))
 _JUDGED = frozenset(("GLIBCXX", "CXXABI", "GCC"))
 _NO_VERSION = frozenset(("", "Base"))
+#: Packed relative relocations: what they are called, objdump's line, and the glibc that reads them.
+_PACKED = "DT_RELR"
+_PACKED_TAG = "  RELR "
+_PACKED_SINCE = "2.36"
 _MOST_SHOWN = 10
 _UNDEFINED = "*UND*"
 _LATER_THAN_ALL = 1 << 30
@@ -32,7 +38,10 @@ _LATER_THAN_ALL = 1 << 30
 
 def is_shared_link(command: Command) -> bool:
     """Return whether a link makes a shared library: not a program, nor an object of objects."""
-    return "-shared" in command.options and not _NOT_SHARED.intersection(command.options)
+    if _NOT_SHARED.intersection(command.options):
+        return False
+    passed = [word.split(",") for word in command.options if word.startswith("-Wl,")]
+    return any(_SHARED.intersection(words) for words in (command.options, *passed))
 
 
 def link(seat: Seat, command: Command, words: list[str]) -> tuple[int, float, int]:
@@ -49,7 +58,7 @@ def link(seat: Seat, command: Command, words: list[str]) -> tuple[int, float, in
 
     output = command.output or "a.out"
     if status == 0:
-        listed = run_program([floor.objdump, "-T", output], environment, own)
+        listed = run_program([floor.objdump, "-p", "-T", output], environment, own)
         if listed.status != 0:
             sys.stderr.write(f"seat: error: {floor.objdump} cannot read {output}\n")
             return 1, seconds, peak
@@ -143,10 +152,13 @@ class Floor:
     def faults(self, listing: str) -> dict[str, tuple[str, str]]:
         """Return what a library takes that the floor lacks: symbol -> (version, glibc).
 
-        ``listing`` is what ``objdump -T`` says of the library.
+        ``listing`` is what ``objdump -p -T`` says of the library.
         """
         result: dict[str, tuple[str, str]] = {}
         for line in listing.splitlines():
+            if line.startswith(_PACKED_TAG) and _numbers(_PACKED_SINCE) > _numbers(self.glibc):
+                # An older loader leaves the addresses as they are, also where no version says so.
+                result[_PACKED] = ("-z pack-relative-relocs", _PACKED_SINCE)
             head, _, tail = line.partition("\t")
             size, *names = tail.split() or [""]
             if not head.endswith(_UNDEFINED) or not size or not names:

@@ -39,6 +39,9 @@ _SIZES = struct.Struct("<HH")
 _GNU_HASH = struct.Struct("<IIII")
 _HIDDEN = 0x7FFF
 _MAX_ROWS = 5_000_000
+#: What a library with packed relative relocations needs of glibc; musl has read them since 1.2.4.
+_PACKED = "GLIBC_ABI_DT_RELR"
+_MUSL = "libc.musl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,9 +267,17 @@ class _Dynamic:
 
     def needs(self, undefined: list[tuple[str, int]]) -> tuple[VersionNeed, ...]:
         """Return the version needs, each with one symbol that asks for it."""
+        found = tuple(self._written_needs(undefined))
+        packed = "DT_RELR" in self.tags and _PACKED not in {need.version for need in found}
+        if not packed or any(name.startswith(_MUSL) for name in self.many("DT_NEEDED")):
+            return found
+        # Only some linkers write it, and a glibc without packed relocations passes over them.
+        return (*found, VersionNeed(library="libc.so.6", version=_PACKED, symbol="DT_RELR"))
+
+    def _written_needs(self, undefined: list[tuple[str, int]]) -> list[VersionNeed]:
         at = self.offset("DT_VERNEED")
         if at is None:
-            return ()
+            return []
         first: dict[int, str] = {}
         for name, version in undefined:
             first.setdefault(version, name)
@@ -286,7 +297,7 @@ class _Dynamic:
             if not following or len(found) > _MAX_ROWS:
                 break
             at += following
-        return tuple(found)
+        return found
 
 
 _TAGS = {
@@ -298,6 +309,7 @@ _TAGS = {
     14: "DT_SONAME",
     15: "DT_RPATH",
     29: "DT_RUNPATH",
+    36: "DT_RELR",
     0x6FFFFEF5: "DT_GNU_HASH",
     0x6FFFFFF0: "DT_VERSYM",
     0x6FFFFFFE: "DT_VERNEED",

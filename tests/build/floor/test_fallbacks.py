@@ -471,13 +471,134 @@ def test_ends_of_a_process(compiler: HostCompiler, tmp_path: Path) -> None:
     assert done.returncode < 0
 
 
+STREAMS = """\
+#include <ostream>
+namespace std { extern ostream cout; }
+extern "C" void fallback__ZSt21ios_base_library_initv();
+static bool early = (std::cout << "before main\\n").good();
+int main() {
+    fallback__ZSt21ios_base_library_initv();
+    std::cout << "in main " << early << "\\n";
+}
+"""
+
+
+def test_streams_are_made_without_iostream(compiler: HostCompiler, tmp_path: Path) -> None:
+    """Nothing else makes std::cout here where libstdc++ is older than GCC 13's."""
+    names = ("_ZSt21ios_base_library_initv",)
+    text = run_with(compiler, tmp_path, "iostreams.cpp", names, STREAMS)
+    assert text == "before main\nin main 1\n"
+
+
+_CLASS = "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE"
+_REPLACE, _RESERVE, _DATA = (
+    f"{_CLASS}15_M_replace_coldEPcmPKcmm",
+    f"{_CLASS}7reserveEv",
+    f"{_CLASS}4dataEv",
+)
+_STEADY = (
+    "_ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steadyEPjjb"
+    "NSt6chrono8durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE"
+)
+_MOVES = ("_ZNSt13runtime_errorC1EOS_", "_ZNSt11logic_errorC2EOS_", "_ZNSt13runtime_erroraSEOS_")
+LIBSTDCXX_VALUES = f"""\
+#include <atomic>
+#include <climits>
+#include <cstdio>
+#include <ctime>
+#include <linux/futex.h>
+#include <stdexcept>
+#include <string>
+#include <sys/syscall.h>
+#include <thread>
+#include <unistd.h>
+extern "C" {{
+void fallback_{_REPLACE}(void *, char *, size_t, const char *, size_t, size_t);
+void fallback_{_RESERVE}(std::string &);
+char *fallback_{_DATA}(std::string &);
+bool fallback_{_STEADY}(void *, unsigned *, unsigned, bool, long, long);
+void fallback_{_MOVES[0]}(void *, void *);
+void fallback_{_MOVES[1]}(void *, void *);
+void *fallback_{_MOVES[2]}(void *, void *);
+}}
+const auto wait = fallback_{_STEADY};
+template <typename Error> bool moved(void (*move)(void *, void *)) {{
+    Error from(std::string(100, 'x'));
+    alignas(Error) char space[sizeof(Error)];
+    move(space, &from);
+    auto *made = reinterpret_cast<Error *>(space);
+    bool same = std::string(100, 'x') == made->what();
+    made->~Error();
+    return same;
+}}
+/* All places of a gap and of a text in a string of eight letters. */
+long wrong_replacements(size_t &tried) {{
+    const std::string letters = "abcdefgh";
+    long wrong = 0;
+    for (size_t gap = 0; gap <= 8; gap++)
+    for (size_t old_size = 0; gap + old_size <= 8; old_size++)
+    for (size_t text = 0; text <= 8; text++)
+    for (size_t size = 0; text + size <= 8; size++) {{
+        char space[32] = {{}};
+        letters.copy(space, 8);
+        fallback_{_REPLACE}(nullptr, space + gap, old_size, space + text, size,
+                            8 - gap - old_size);
+        std::string right = letters;
+        right.replace(gap, old_size, std::string(letters, text, size));
+        wrong += right != std::string(space, 8 - old_size + size);
+        tried++;
+    }}
+    return wrong;
+}}
+int main() {{
+    size_t tried = 0;
+    long wrong = wrong_replacements(tried);
+    std::printf("%ld of %zu\\n", wrong, tried);
+    std::string text(40, 'y');
+    text.reserve(1000);
+    fallback_{_RESERVE}(text);
+    std::printf("%d %d\\n", text == std::string(40, 'y'), text.capacity() < 1000);
+    *fallback_{_DATA}(text) = 'z';
+    std::printf("%.2s\\n", text.c_str());
+    std::runtime_error left("left"), right("right");
+    bool returned = fallback_{_MOVES[2]}(&left, &right) == &left;
+    std::printf("%d %d %d %s\\n", moved<std::runtime_error>(fallback_{_MOVES[0]}),
+                moved<std::logic_error>(fallback_{_MOVES[1]}), returned, left.what());
+    unsigned word = 1;
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    /* Another value at once, a time that is over, and one that comes; it may end without reason. */
+    std::printf("%d%d%d", wait(nullptr, &word, 0, true, now.tv_sec + 3600, 0),
+                wait(nullptr, &word, 1, true, -1, 0), wait(nullptr, &word, 1, true, 1, 0));
+    while (wait(nullptr, &word, 1, true, now.tv_sec + 1, now.tv_nsec)) {{}}
+    timespec after;
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    bool waited = after.tv_sec > now.tv_sec + 1
+        || (after.tv_sec == now.tv_sec + 1 && after.tv_nsec >= now.tv_nsec);
+    std::thread other([&word] {{
+        __atomic_store_n(&word, 2, __ATOMIC_SEQ_CST);
+        syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX);
+    }});
+    while (__atomic_load_n(&word, __ATOMIC_SEQ_CST) == 1) wait(nullptr, &word, 1, false, 0, 0);
+    other.join();
+    std::printf(" %d\\n", waited);
+}}
+"""
+
+
+def test_strings_errors_and_futures(compiler: HostCompiler, tmp_path: Path) -> None:
+    names = (_REPLACE, _RESERVE, _DATA, _STEADY, *_MOVES)
+    text = run_with(compiler, tmp_path, "libstdcxx_values.cpp", names, LIBSTDCXX_VALUES)
+    assert text == "0 of 2025\n1 1\nzy\n1 1 1 right\n100 1\n"
+
+
 def test_the_archive_exports_nothing_and_needs_nothing_new(
     compiler: HostCompiler, tmp_path: Path
 ) -> None:
     fallbacks.write_fallbacks(compiler, tmp_path)
     command: list[str | Path] = [
-        compiler.program, "-shared", "-nostdlib", "-Wl,--whole-archive",
-        tmp_path / fallbacks.ARCHIVE, "-o", tmp_path / "all.so",
+        compiler.program, "-shared", "-nodefaultlibs", "-Wl,--whole-archive",
+        tmp_path / fallbacks.ARCHIVE, "-Wl,--no-whole-archive", "-o", tmp_path / "all.so",
     ]  # fmt: skip
     subprocess.run(command, check=True)
     symbols = compiler.dynamic_symbols(tmp_path / "all.so")

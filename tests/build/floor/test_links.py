@@ -57,6 +57,12 @@ extern "C" int work(const char* path) {
 extern "C" void raise(const char* text) { throw std::filesystem::filesystem_error(
     text, std::error_code()); }
 """
+PACKED = """\
+#include <stdlib.h>
+static int value;
+static int* table[4] = {&value, &value, &value, &value};
+extern "C" int* work(int at) { return at < 4 ? table[at] : (int*)malloc(1); }
+"""
 CALL = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).work(sys.argv[1].encode()))"
 
 
@@ -114,6 +120,57 @@ def test_what_users_pass_to_links_keeps_working(root: Root, words: list[str]) ->
     assert called(root.path / "made.so") == "2"
     assert exported(facts) >= {"work"}
     assert not exported(facts) & {"stat", "atexit", "pthread_cond_clockwait"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--shared", "-Wl,-static,-Bdynamic"],
+        ["-nostartfiles", "-Wl,-shared"],
+        ["-nostartfiles", "-Wl,-O1,-Bshareable"],
+    ],
+    ids=" ".join,
+)
+def test_other_ways_to_ask_for_a_shared_library(root: Root, words: list[str]) -> None:
+    root.write("made.cpp", THREADS)
+    root.run("g++", "-O2", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    root.run("g++", *words, "made.o", "-o", "made.so")
+    lowest = glibc_of(root.facts("made.so"))
+    assert lowest is not None
+    assert lowest <= FLOOR
+    assert called(root.path / "made.so") == "2"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-Wl,-z,pack-relative-relocs"],
+        ["-fuse-ld=lld", "-Wl,--pack-dyn-relocs=relr"],
+        ["-fuse-ld=mold", "-Wl,--pack-dyn-relocs=relr"],
+    ],
+    ids=" ".join,
+)
+def test_packed_relocations_are_too_new(root: Root, words: list[str]) -> None:
+    """Only some linkers mark them with a version, and older loaders pass over them in silence."""
+    linker = words[0].removeprefix("-fuse-ld=")
+    if linker in {"lld", "mold"} and shutil.which(f"ld.{linker}") is None:
+        pytest.skip(f"there is no ld.{linker} here")
+    root.write("made.cpp", PACKED)
+    root.run("g++", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    done = root.run("g++", "-shared", *words, "made.o", "-o", "made.so", check=False)
+    if "pack" in done.stderr.partition("seat:")[0]:
+        pytest.skip("this linker cannot pack relocations")
+    assert done.stderr == (
+        "seat: error: made.so needs DT_RELR (-z pack-relative-relocs): not at floor 2.28, "
+        "there from glibc 2.36 on\n"
+        "seat: as it is, the module can be linked at floor 2.36\n"
+    )
+    assert done.returncode == 1
+    assert not (root.path / "made.so").exists()
+    native = ["/usr/bin/g++", "-shared", *words, "made.o", "-o", "made.so"]
+    subprocess.run(native, cwd=root.path, check=True)
+    lowest = glibc_of(root.facts("made.so"))
+    assert lowest is None or lowest >= Minor(2, 36)
 
 
 def test_link_time_optimisation(root: Root) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build.floor.conftest import FLOOR, MakeFloor
+from tests.build.floor.conftest import FLOOR, MakeFloor, Root, glibc_of
 from wheelfarm.build.seat_floor import Floor as SeatFloor
 from wheelfarm.build.seat_floor import users_of
 from wheelfarm.errors import CouldNotLookError
@@ -207,3 +207,14 @@ def test_glibc_versions() -> None:
     assert glibc_version("GLIBC_PRIVATE") is None
     assert glibc_version("GLIBC_ABI_DT_RELR") is None
     assert glibc_version("GLIBCXX_3.4") is None
+
+
+def test_a_cache_in_a_folder_whose_name_a_linker_would_part(
+    compiler: HostCompiler, tmp_path: Path
+) -> None:
+    floor = prepare_floor(FLOOR, compiler, cache=tmp_path / "two, parts")
+    assert floor is not None
+    root = Root(tmp_path, floor)
+    lowest = glibc_of(root.library("#include <new>\nint* f() { return new int; }\n"))
+    assert lowest is not None
+    assert lowest <= FLOOR

@@ -37,7 +37,8 @@ def write_libstdcxx(
     script.write_text("".join(nodes), encoding="utf-8")
     run([
         compiler.program, "-shared", "-nostdlib", f"-Wl,-soname,{LIBRARY}",
-        f"-Wl,--version-script={script}", "-o", folder / LIBRARY, source,
+        # After -Wl, a comma in the folder's name would part it.
+        "-Xlinker", f"--version-script={script}", "-o", folder / LIBRARY, source,
     ])  # fmt: skip
     source.unlink()
     script.unlink()

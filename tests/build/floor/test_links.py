@@ -387,6 +387,51 @@ print(other.other_catches(), made.exists(sys.argv[1].encode()))
     ]
 
 
+POINTERS = """\
+#include <exception>
+#include <future>
+#include <stdexcept>
+struct Counted : std::runtime_error {
+    static int alive;
+    Counted() : std::runtime_error("counted") { alive++; }
+    Counted(const Counted& other) : std::runtime_error(other) { alive++; }
+    ~Counted() { alive--; }
+};
+int Counted::alive = 0;
+static int pointers() {
+    std::exception_ptr one = std::make_exception_ptr(Counted()), two = one, three;
+    three = two;
+    two = nullptr;
+    try { std::rethrow_exception(three); } catch (const Counted&) { return 1 + Counted::alive; }
+    return 0;
+}
+extern "C" int work(const char*) {
+    std::promise<int> promise;
+    std::future<int> future = promise.get_future();
+    promise.set_exception(std::make_exception_ptr(Counted()));
+    int caught = 0;
+    if (future.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready)
+        try { future.get(); } catch (const std::runtime_error&) { caught = 10; }
+    promise = std::promise<int>();
+    future = std::future<int>();
+    return caught + pointers() + 100 * Counted::alive;
+}
+"""
+
+
+@pytest.mark.parametrize("words", [["-O0"], ["-O2", "-fno-inline"], ["-Os"], ["-O2"]], ids=" ".join)
+def test_what_headers_define_inline_does_not_answer_the_fallbacks(
+    root: Root, words: list[str]
+) -> None:
+    root.write("made.cpp", POINTERS)
+    root.run("g++", "-std=c++17", *words, "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    root.run("g++", "-shared", "made.o", "-o", "made.so")
+    lowest = glibc_of(root.facts("made.so"))
+    assert lowest is not None
+    assert lowest <= FLOOR
+    assert called(root.path / "made.so") == "12"
+
+
 OWN_NAMES = """\
 #include <filesystem>
 #include <sched.h>

@@ -5,7 +5,9 @@
    - std::__throw_bad_array_new_length() (GLIBCXX_3.4.29): what an allocation of too many objects
      throws.
    - std::exception_ptr's _M_addref and _M_release (CXXABI_1.3.13): its copy and destruction, which
-     headers before GCC 11 called as a whole.
+     headers before GCC 11 called as a whole. Those of libstdc++ itself, asked for at run time: the
+     newer headers define both inline by calling these two, and a compiler that does not inline them
+     makes them part of the module, where a call from here would find them and never end.
    - the default constructors of the string streams and their buffer (GLIBCXX_3.4.26): before GCC 9
      the one with an open mode, called with that of its class.
    - __cxa_call_terminate (CXXABI_1.3.15): where an exception leaves a noexcept function.
@@ -13,6 +15,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <exception>
 #include <new>
 
@@ -24,22 +27,37 @@ void throw_bad_length(void)
     throw std::bad_array_new_length();
 }
 
-void copy_pointer(void *, void *const *)
-    __asm__("_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");
-void destroy_pointer(void **) __asm__("_ZNSt15__exception_ptr13exception_ptrD1Ev");
+/* Returns a function of the loaded libstdc++, whatever the module has under its name. */
+static void *of_library(void **kept, const char *name)
+{
+    void *found = __atomic_load_n(kept, __ATOMIC_ACQUIRE);
+    if (found)
+        return found;
+    void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    found = library ? dlsym(library, name) : 0;
+    if (!found)
+        std::terminate();
+    __atomic_store_n(kept, found, __ATOMIC_RELEASE);
+    return found;
+}
+
 void add_reference(void **) __asm__("_ZNSt15__exception_ptr13exception_ptr9_M_addrefEv");
 void remove_reference(void **) __asm__("_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv");
 
 /* An exception_ptr is one pointer. A copy that nobody destroys is a reference that stays. */
 void add_reference(void **self)
 {
+    static void *kept;
     void *copy;
-    copy_pointer(&copy, self);
+    void *found = of_library(&kept, "_ZNSt15__exception_ptr13exception_ptrC1ERKS0_");
+    reinterpret_cast<void (*)(void *, void *const *)>(found)(&copy, self);
 }
 
 void remove_reference(void **self)
 {
-    destroy_pointer(self);
+    static void *kept;
+    void *found = of_library(&kept, "_ZNSt15__exception_ptr13exception_ptrD1Ev");
+    reinterpret_cast<void (*)(void **)>(found)(self);
     *self = 0;
 }
 

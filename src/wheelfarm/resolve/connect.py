@@ -6,7 +6,7 @@ Light, so that the first request is on its way while the rest of the resolver is
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.http import Cache, Client, Login, default_folder, redacted
@@ -32,14 +32,27 @@ def ask_ahead(client: Client, address: str | None) -> None:
 
 
 def index_root(address: str) -> str:
-    """Return an index's address, that of a folder included, with a slash at its end."""
+    """Return an index's address, that of a folder included, with a slash at its end.
+
+    Raises BadInputError for what is neither an address nor a folder.
+    """
     if not address.startswith(("http://", "https://", "file://")):
         folder = Path(address)
         if not folder.is_dir():
             message = f"{redacted(address)!r} is no index address and no folder"
             raise BadInputError(message, hint="give https://..., or the folder of a bundle")
         address = folder.resolve().as_uri()
+    _check_parts(address)
     return address if address.endswith("/") else f"{address}/"
+
+
+def _check_parts(address: str) -> None:
+    """Raise BadInputError for a host or a port that cannot be; no login is repeated."""
+    try:
+        _ = urlsplit(address).port
+    except ValueError as error:
+        message = f"the address of the index, {address.rpartition('@')[2]!r}, is none"
+        raise BadInputError(message, cause=str(error)) from error
 
 
 def manifest_address(root: str) -> str:

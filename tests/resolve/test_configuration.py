@@ -122,6 +122,9 @@ def test_a_login_of_the_settings_is_told_to_its_host_alone(
         '[credentials."a.example.org"]\n',
         '[credentials."a.example.org"]\ntoken = "s3cret"\npassword = "s3cret"\n',
         "credentials = 3\n",
+        '[credentials."http://[::1"]\ntoken = "s3cret"\n',
+        '[credentials."a.example.org:99999"]\ntoken = "s3cret"\n',
+        '[credentials."ftp://a.example.org"]\ntoken = "s3cret"\n',
         "no toml",
     ],
 )

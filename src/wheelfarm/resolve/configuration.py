@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.http import Login
@@ -69,6 +70,14 @@ def read_configuration() -> Configuration:
     return found
 
 
+def _names_host(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def _logins(reader: Reader) -> dict[str, Login]:
     """Read ``[credentials."host"]``; a host without a scheme is one of https."""
     logins: dict[str, Login] = {}
@@ -84,5 +93,8 @@ def _logins(reader: Reader) -> dict[str, Login]:
             entry.fault("expected a token, or a user and a password")
             continue
         address = host if "://" in host else f"https://{host}"
+        if not _names_host(address):
+            entry.fault("expected a host such as wheels.example.org, or http://host:8080")
+            continue
         logins[address] = Login(user=user or "", password=password or "", token=token or "")
     return logins

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from tests.resolve.test_indexes import CELL, DISO, releases, resolve
 from wheelfarm.cli import main
 from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.http import UnreachableError
-from wheelfarm.resolve.configuration import config_file, read_configuration
+from wheelfarm.resolve.configuration import Configuration, config_file, read_configuration
 
 __all__ = ["releases"]
 
@@ -119,6 +120,7 @@ def test_a_login_of_the_settings_is_told_to_its_host_alone(
     [
         "indx = 1\n",
         "index = 3\n",
+        'indexes = { nonsense = "https://x.example.org/" }\n',
         '[credentials."a.example.org"]\n',
         '[credentials."a.example.org"]\ntoken = "s3cret"\npassword = "s3cret"\n',
         "credentials = 3\n",
@@ -254,3 +256,15 @@ def test_the_settings_name_the_second_transport(
     assert code == 0
     assert "second transport" in answer["notes"][0]
     assert CELL in answer["wheels"][0]["filename"]
+
+
+def test_a_folder_in_the_place_of_the_settings_is_said(config: Path) -> None:
+    config.unlink(missing_ok=True)
+    config.mkdir()
+    with pytest.raises(BadInputError, match="could not be read"):
+        read_configuration()
+
+
+def test_the_empty_device_is_a_file_without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WHEELFARM_CONFIG", os.devnull)
+    assert read_configuration() == Configuration()

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 
 from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.reading import Reader
 from wheelfarm.values import value
 
 
@@ -47,6 +48,15 @@ def backend_of(accelerator: Accelerator, platform: str) -> str:
         if backend.kind == accelerator.kind and backend.name != "mps":
             return backend.name
     return "cpu"
+
+
+def read_indexes(reader: Reader) -> dict[str, str]:
+    """Read ``index`` and ``indexes``: addresses by backend, "" for all; others are faults."""
+    found = reader.string_map("indexes")
+    for name in found.keys() - BACKENDS.keys():
+        reader.fault(f"unknown backend {name!r}, expected one of {', '.join(BACKENDS)}", "indexes")
+    general = reader.optional_string("index")
+    return found if general is None else {**found, "": general}
 
 
 def index_address(

@@ -51,17 +51,17 @@ def config_file() -> Path:
 def read_configuration() -> Configuration:
     """Return the user's settings; empty where there is no file, FaultsError for a faulty one."""
     path = config_file()
-    if not path.is_file():
+    if not path.exists():
         if os.environ.get("WHEELFARM_CONFIG"):
             message = f"WHEELFARM_CONFIG names {path}, and there is no such file"
             raise BadInputError(message)
         return Configuration()
     from wheelfarm.reading import read_toml
+    from wheelfarm.resolve.backends import read_indexes
 
     reader = Reader(read_toml(path), str(path))
-    general = reader.optional_string("index")
     found = Configuration(
-        indexes={**reader.string_map("indexes"), **({} if general is None else {"": general})},
+        indexes=read_indexes(reader),
         releases=reader.string("releases", ""),
         logins=_logins(reader),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader, read_text, read_toml
 from wheelfarm.resolve.asking import Asking
+from wheelfarm.resolve.backends import read_indexes
 from wheelfarm.resolve.candidate import Wanted
 from wheelfarm.resolve.choose import parse_wanted
 from wheelfarm.values import replace
@@ -64,11 +65,9 @@ def _pyproject(path: Path) -> Asking:
         raise BadInputError(message, hint='write: [tool.wheelfarm] packages = ["diso"]')
     reader = Reader(data, f"{path} [tool.wheelfarm]")
     reader.raw("lock")
-    indexes = reader.string_map("indexes")
-    general = reader.optional_string("index")
     asking = Asking(
         wanted=_wanted(reader, "packages"),
-        indexes={**indexes, **({} if general is None else {"": general})},
+        indexes=read_indexes(reader),
         releases=reader.string("releases", ""),
         choose_torch=reader.boolean("choose-torch", default=False),
         prereleases=reader.boolean("pre", default=False),

@@ -19,7 +19,7 @@ from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit.floor import fallbacks, libstdcxx, stubs
 from wheelfarm.toolkit.floor.binutils import DynamicSymbol, HostCompiler, glibc_version
 
-_FORMAT = 2
+_FORMAT = 3
 _RECORD = "record.json"
 _LIMITS = "limits"
 #: Vector forms of libm's functions; no stub has them, and their versions are judged like others.
@@ -141,9 +141,12 @@ class _Plan:
 
     def libstdcxx_script(self, folder: Path) -> str:
         """Return the linker script that leads to the floor's libstdc++ and to the rest of it."""
-        static = self.choice == "static"
-        rest = self.library(libstdcxx.ARCHIVE) if static else folder / fallbacks.ARCHIVE
-        return f"GROUP ( {_quoted(folder / libstdcxx.LIBRARY)} {_quoted(rest)} )\n"
+        # Fallbacks come first: what libstdc++.a has for GCC 13's <iostream> makes std::cout anew,
+        # and they are weak, so that a file of the archive may bring the same names.
+        parts = [folder / libstdcxx.LIBRARY, folder / fallbacks.ARCHIVE]
+        if self.choice == "static":
+            parts.append(self.library(libstdcxx.ARCHIVE))
+        return f"GROUP ( {' '.join(map(_quoted, parts))} )\n"
 
     def library(self, name: str) -> Path:
         """Return one of the compiler's libraries; CouldNotLookError where it has none."""

@@ -25,7 +25,14 @@ SHARED = REPOSITORY.parent / "shared"
 
 
 # How long an example takes says something of the machine that runs the tests, not of the code.
-settings.register_profile("wheelfarm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same examples in each run, so that a change is judged by itself; WHEELFARM_TEST_RANDOM=1 looks
+# for new ones.
+settings.register_profile(
+    "wheelfarm",
+    deadline=None,
+    derandomize="WHEELFARM_TEST_RANDOM" not in os.environ,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("wheelfarm")
 
 

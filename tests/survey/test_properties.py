@@ -77,6 +77,11 @@ def test_a_damaged_cmake_project_is_answered(text: str, data: st.DataObject) -> 
     _survey({"CMakeLists.txt": "\n".join(lines).encode(), "pyproject.toml": SCIKIT.encode()})
 
 
+def test_parentheses_without_a_name_are_no_command() -> None:
+    found = statements("a(1)\n(2)\n()\nb(3)", "CMakeLists.txt")
+    assert [(item.name, item.line) for item in found] == [("a", 1), ("b", 4)]
+
+
 @given(st.text(max_size=200))
 def test_the_cmake_lexer_takes_any_text(text: str) -> None:
     for statement in statements(text, "CMakeLists.txt"):

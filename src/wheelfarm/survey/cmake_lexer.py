@@ -46,7 +46,6 @@ def statements(text: str, file: str) -> list[Statement]:
     arguments: list[Argument] = []
     current = 1
     for match in _TOKEN.finditer(text):
-        kind = match.lastgroup or "other"
         kind = _kind(match)
         if kind == "open":
             depth += 1
@@ -57,9 +56,12 @@ def statements(text: str, file: str) -> list[Statement]:
             if depth:
                 arguments.append(Argument(text=")"))
             else:
-                found.append(
-                    Statement(name=name.lower(), arguments=tuple(arguments), file=file, line=line)
-                )
+                # Parentheses without a name before them are no command.
+                if name:
+                    given = tuple(arguments)
+                    found.append(
+                        Statement(name=name.lower(), arguments=given, file=file, line=line)
+                    )
                 arguments, name = [], ""
         elif depth and kind in {"plain", "quoted", "bracket"}:
             arguments.append(_argument(match, kind))

@@ -80,7 +80,8 @@ def _download(
     run(
         [
             *(*pip, "--dest", str(brought), "--constraint", str(constraints)),
-            *(*found, *index, *requirements),
+            # What an index says that a wheel needs is never an option of pip's.
+            *(*found, *index, "--", *requirements),
         ],
         env=installer_environment(),
         hint="a dependency has no wheel for that host, or pip's index cannot be reached",

@@ -586,6 +586,72 @@ int main() {{
 """
 
 
+WIDE_STRINGS = """\
+#include <cstdio>
+#include <cwchar>
+extern "C" {
+size_t fallback_wcslcpy(wchar_t *, const wchar_t *, size_t);
+size_t fallback_wcslcat(wchar_t *, const wchar_t *, size_t);
+size_t fallback___wcslcpy_chk(wchar_t *, const wchar_t *, size_t, size_t);
+size_t fallback___wcslcat_chk(wchar_t *, const wchar_t *, size_t, size_t);
+size_t fallback___strlcat_chk(char *, const char *, size_t, size_t);
+}
+int main() {
+    wchar_t text[4];
+    std::printf("%zu %ls\\n", fallback_wcslcpy(text, L"abcdef", 4), text);
+    std::printf("%zu %ls\\n", fallback_wcslcpy(text, L"a", 4), text);
+    std::printf("%zu %ls\\n", fallback_wcslcat(text, L"bcd", 4), text);
+    std::printf("%zu %ls\\n", fallback___wcslcpy_chk(text, L"x", 4, 4), text);
+    std::printf("%zu %ls\\n", fallback___wcslcat_chk(text, L"y", 4, 4), text);
+    char narrow[4] = "a";
+    std::printf("%zu %s\\n", fallback___strlcat_chk(narrow, "b", 4, 4), narrow);
+}
+"""
+MORE_CALLS = """\
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+extern "C" {
+int fallback_tgkill(pid_t, pid_t, int);
+ssize_t fallback_getdents64(int, void *, size_t);
+int fallback_close_range(unsigned, unsigned, int);
+}
+static volatile sig_atomic_t told = 0;
+int main() {
+    std::signal(SIGUSR1, [](int) { told = 1; });
+    int sent = fallback_tgkill(getpid(), (pid_t) syscall(SYS_gettid), SIGUSR1);
+    int refused = fallback_tgkill(getpid(), -1, SIGUSR1);
+    std::printf("%d %d %d %d\\n", sent, (int) told, refused, errno == EINVAL);
+    int folder = open("/", O_RDONLY | O_DIRECTORY);
+    alignas(long) char entries[4096];
+    int listed = fallback_getdents64(folder, entries, sizeof entries) > 0;
+    int status = fallback_close_range(folder, folder, 0);
+    int closed = fcntl(folder, F_GETFD) < 0;
+    // Linux before 5.9 has no such call, and says so.
+    std::printf("%d %d\\n", listed, status == 0 ? closed : errno == ENOSYS);
+}
+"""
+
+
+def test_wide_and_checked_strings(compiler: HostCompiler, tmp_path: Path) -> None:
+    names = (
+        "wcslcpy", "wcslcat", "__wcslcpy_chk", "__wcslcat_chk", "__strlcat_chk", "strlcat",
+        "strlcpy",
+    )  # fmt: skip
+    text = run_with(compiler, tmp_path, "strings.c", names, WIDE_STRINGS)
+    assert text == "6 abc\n1 a\n4 abc\n1 x\n2 xy\n2 ab\n"
+
+
+def test_more_system_calls(compiler: HostCompiler, tmp_path: Path) -> None:
+    names = ("tgkill", "getdents64", "close_range", "closefrom")
+    text = run_with(compiler, tmp_path, "system_calls.c", names, MORE_CALLS)
+    assert text == "0 1 -1 1\n1 1\n"
+
+
 def test_strings_errors_and_futures(compiler: HostCompiler, tmp_path: Path) -> None:
     names = (_REPLACE, _RESERVE, _DATA, _STEADY, *_MOVES)
     text = run_with(compiler, tmp_path, "libstdcxx_values.cpp", names, LIBSTDCXX_VALUES)

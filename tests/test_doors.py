@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from wheelfarm import files
 from wheelfarm.errors import BadInputError, CouldNotLookError, FaultsError
-from wheelfarm.reading import Reader, parse_json, parse_toml, read_json
+from wheelfarm.reading import (
+    Reader,
+    parse_json,
+    parse_toml,
+    read_exact_text,
+    read_json,
+    read_text,
+    read_toml,
+)
 from wheelfarm.run import ProgramFailedError, ProgramNotFoundError, find_program, run
 
 
@@ -182,3 +190,41 @@ def test_damaged_documents_are_bad_input(text: str, tmp_path: Path) -> None:
         parse_toml("= 1", "it")
     with pytest.raises(BadInputError, match="does not exist"):
         read_json(tmp_path / "absent.json")
+
+
+def test_text_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes('\ufeffkey = "wört"\r\nother = 1\r\n'.encode())
+    assert read_text(path) == 'key = "wört"\nother = 1\n'
+    assert read_toml(path) == {"key": "wört", "other": 1}
+    assert read_exact_text(path).encode() == path.read_bytes()
+    path.write_bytes('\ufeff{"key": 1}'.encode())
+    assert read_json(path) == {"key": 1}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"),
+    [("utf-16", "UTF-16"), ("utf-32", "UTF-32"), ("latin-1", "could not be read")],
+)
+def test_text_of_another_encoding_is_said(tmp_path: Path, encoding: str, name: str) -> None:
+    path = tmp_path / "file"
+    path.write_text("wört = 1\n", encoding=encoding)
+    for read in (read_text, read_toml, read_json, read_exact_text):
+        with pytest.raises(BadInputError, match=name):
+            read(path)
+
+
+def test_a_rewritten_file_keeps_its_mode_and_its_link(tmp_path: Path) -> None:
+    real = tmp_path / "real" / "pixi.toml"
+    real.parent.mkdir()
+    real.write_text("old", encoding="utf-8")
+    real.chmod(0o600)
+    link = tmp_path / "pixi.toml"
+    link.symlink_to("real/pixi.toml")
+    files.rewrite_text(link, "new\r\n")
+    assert link.is_symlink()
+    assert real.read_bytes() == b"new\r\n"
+    assert real.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in real.parent.iterdir()) == ["pixi.toml"]
+    files.rewrite_text(tmp_path / "fresh.toml", "new")
+    assert (tmp_path / "fresh.toml").read_text(encoding="utf-8") == "new"

@@ -84,6 +84,19 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def rewrite_text(path: Path, text: str) -> None:
+    """Write UTF-8 ``text`` in the place of somebody's own file, whole or not at all.
+
+    A symbolic link stays one, and a file that is there keeps its mode. Line ends are written as
+    they stand in ``text``.
+    """
+    place = path.resolve()
+    mode = stat.S_IMODE(place.stat().st_mode) if place.is_file() else None
+    write_bytes(place, text.encode())
+    if mode is not None:
+        place.chmod(mode)
+
+
 def copy(source: Path, target: Path) -> None:
     """Copy a file's bytes to ``target``, whole or not at all."""
     with replacing(target) as temporary:

@@ -6,6 +6,7 @@ and the reading goes on, so that a user sees all mistakes of a file at once. ``f
 together. A key that nobody asked for is a fault, with the nearest known key as a suggestion.
 """
 
+import codecs
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -18,6 +19,16 @@ T = TypeVar("T")
 
 #: (key path) -> line, for formats whose parser knows lines; paths are tuples of keys and indexes.
 Lines = Mapping[tuple[str | int, ...], int]
+
+#: What Windows' editors put before UTF-8 text; it is no part of the text.
+BYTE_ORDER_MARK = "\ufeff"
+#: UTF-32's marks begin like UTF-16's, so they are looked for first.
+_OTHER_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
 
 _NAMES = {str: "a string", int: "a whole number", bool: "true or false", float: "a number"}
 
@@ -236,13 +247,36 @@ def parse_toml(text: str, context: str) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """Return a UTF-8 file's text; BadInputError where it is absent, unreadable or not UTF-8."""
+    """Return a UTF-8 file's text with Unix line ends, without the mark that may stand first.
+
+    Windows' editors begin a file with a byte order mark. Raises BadInputError where it is absent,
+    unreadable or not UTF-8.
+    """
+    text = read_exact_text(path).removeprefix(BYTE_ORDER_MARK)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_exact_text(path: Path) -> str:
+    """Return a UTF-8 file's text with its own line ends and byte order mark, to be written back.
+
+    Raises BadInputError as ``read_text`` does.
+    """
     try:
-        return path.read_text(encoding="utf-8")
+        data = path.read_bytes()
     except FileNotFoundError as error:
         message = f"{path} does not exist"
         raise BadInputError(message) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        message = f"{path} could not be read: {error}"
+        raise BadInputError(message) from error
+    for mark, kind in _OTHER_MARKS:
+        if data.startswith(mark):
+            message = f"{path} is {kind} text, and UTF-8 is what is read"
+            hint = "save it as UTF-8; in PowerShell: ... | Out-File -Encoding utf8 FILE"
+            raise BadInputError(message, hint=hint)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
         message = f"{path} could not be read: {error}"
         raise BadInputError(message) from error
 

@@ -4,7 +4,7 @@ import base64
 import json
 import os
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 import pytest
 
@@ -14,7 +14,12 @@ from tests.resolve.test_indexes import CELL, DISO, releases, resolve
 from wheelfarm.cli import main
 from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.http import UnreachableError
-from wheelfarm.resolve.configuration import Configuration, config_file, read_configuration
+from wheelfarm.resolve.configuration import (
+    Configuration,
+    config_file,
+    config_place,
+    read_configuration,
+)
 
 __all__ = ["releases"]
 
@@ -145,28 +150,70 @@ def test_logins_are_not_shown(config: Path) -> None:
     assert SECRET not in repr(found.logins)
 
 
+POSIX, WINDOWS = PurePosixPath("/home/me"), PureWindowsPath(r"C:\Users\me")
+
+
 @pytest.mark.parametrize(
-    ("system", "variables", "place"),
+    ("system", "variables", "home", "place"),
     [
-        ("linux", {"HOME": "/home/me"}, "/home/me/.config/wheelfarm/config.toml"),
-        ("linux", {"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, "/x/wheelfarm/config.toml"),
+        ("linux", {}, POSIX, "/home/me/.config/wheelfarm/config.toml"),
+        ("linux", {"XDG_CONFIG_HOME": "/x"}, POSIX, "/x/wheelfarm/config.toml"),
+        ("linux", {"LOCALAPPDATA": "/x"}, POSIX, "/home/me/.config/wheelfarm/config.toml"),
+        ("linux", {"WHEELFARM_CONFIG": "/etc/wf.toml"}, POSIX, "/etc/wf.toml"),
+        ("darwin", {}, POSIX, "/home/me/Library/Application Support/wheelfarm/config.toml"),
+        ("darwin", {"XDG_CONFIG_HOME": "/x"}, POSIX, "/x/wheelfarm/config.toml"),
+        ("windows", {}, WINDOWS, r"C:\Users\me\AppData\Local\wheelfarm\config.toml"),
+        ("windows", {"LOCALAPPDATA": r"D:\own"}, WINDOWS, r"D:\own\wheelfarm\config.toml"),
         (
-            "darwin",
-            {"HOME": "/Users/me"},
-            "/Users/me/Library/Application Support/wheelfarm/config.toml",
+            "windows",
+            {"XDG_CONFIG_HOME": r"D:\x"},
+            WINDOWS,
+            r"C:\Users\me\AppData\Local\wheelfarm\config.toml",
         ),
-        ("darwin", {"HOME": "/Users/me", "XDG_CONFIG_HOME": "/x"}, "/x/wheelfarm/config.toml"),
-        ("linux", {"HOME": "/h", "WHEELFARM_CONFIG": "/etc/wf.toml"}, "/etc/wf.toml"),
+        ("windows", {"WHEELFARM_CONFIG": r"D:\wf.toml"}, WINDOWS, r"D:\wf.toml"),
     ],
 )
 def test_the_file_lies_where_the_system_has_such_files(
-    monkeypatch: pytest.MonkeyPatch, system: str, variables: dict[str, str], place: str
+    system: str, variables: dict[str, str], home: PurePath, place: str
 ) -> None:
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
-    for name, text in variables.items():
-        monkeypatch.setenv(name, text)
-    monkeypatch.setattr("sys.platform", system)
-    assert str(config_file()) == place
+    assert str(config_place(system, variables, home)) == place
+
+
+def test_this_machines_own_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", "/h")
+    assert config_file() == tmp_path / "wheelfarm" / "config.toml"
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert str(config_file()) == "/h/.config/wheelfarm/config.toml"
+
+
+def without_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this user one of whom the system knows nothing, as a container's bare number is."""
+
+    def unknown() -> Path:
+        message = "Could not determine home directory."
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(Path, "home", staticmethod(unknown))
+
+
+def test_a_user_without_a_home_has_no_settings_and_no_netrc(
+    site: FarmSite,
+    server: Loopback,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    site.add(DISO)
+    site.write()
+    for name in ("XDG_CONFIG_HOME", "WHEELFARM_CONFIG", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    without_home(monkeypatch)
+    assert run(capsys, "--index", server.url)[0] == 0
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert run(capsys, "--index", server.url, "--no-cache")[0] == 0
+    with pytest.raises(CouldNotLookError, match="WHEELFARM_CACHE_DIR"):
+        run(capsys, "--index", server.url)
 
 
 def test_a_file_that_is_named_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,3 +315,11 @@ def test_a_folder_in_the_place_of_the_settings_is_said(config: Path) -> None:
 def test_the_empty_device_is_a_file_without_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WHEELFARM_CONFIG", os.devnull)
     assert read_configuration() == Configuration()
+
+
+def test_settings_of_a_windows_editor_are_read(config: Path) -> None:
+    config.write_bytes(b'\xef\xbb\xbfindex = "https://wheels.example.org/"\r\n')
+    assert read_configuration().indexes == {"": "https://wheels.example.org/"}
+    config.write_text('index = "https://wheels.example.org/"\n', encoding="utf-16")
+    with pytest.raises(BadInputError, match="is UTF-16 text"):
+        read_configuration()

@@ -280,3 +280,53 @@ def test_the_target_interpreter_counts_and_not_the_one_that_runs(
 def test_a_conflict_with_an_asked_torch_is_a_negative_verdict(index: str) -> None:
     with pytest.raises(NegativeVerdictError):
         main(["resolve", "diso", "torch==2.9.*", "--index", index, *MACHINE])
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("# see [tool.wheelfarm]\n[project]\nname = 'x'\n", False),
+        ("[tool.wheelfarm.lock]\nindex = 'x'\n", False),
+        ("[tool]\nwheelfarm = { packages = ['flash-attn'] }\n", True),
+        ("[tool . 'wheelfarm']\npackages = ['flash-attn']\n", True),
+    ],
+)
+def test_the_projects_file_counts_where_it_has_our_table(
+    index: str, text: str, asks: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("pyproject.toml").write_text(text, encoding="utf-8")
+    assert main(["resolve", "diso", "--index", index, "--json", *MACHINE]) == 0
+    capsys.readouterr()
+    if asks:
+        assert main(["resolve", "--index", index, "--json", *MACHINE]) == 0
+        assert json.loads(capsys.readouterr().out)["wheels"][0]["name"] == "flash-attn"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "diso\r\n"),
+        ("pyproject.toml", "[tool.wheelfarm]\r\npackages = ['diso']\r\n"),
+        ("comfy-env.toml", "[cuda]\r\npackages = ['diso']\r\n"),
+    ],
+)
+def test_files_of_windows_editors_are_read(name: str, text: str) -> None:
+    path = Path(name)
+    path.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert [str(each) for each in read_input(path).wanted] == ["diso"]
+    path.write_text(text, encoding="utf-16")
+    with pytest.raises(BadInputError, match="is UTF-16 text"):
+        read_input(path)
+
+
+def test_a_saved_host_with_a_byte_order_mark_is_read(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["host", "--json", *MACHINE, "--gpu", "9.0"])
+    saved = Path("host.json")
+    saved.write_bytes(b"\xef\xbb\xbf" + capsys.readouterr().out.encode())
+    for words in (["--host", "host.json"], ["--profile", "a=host.json"]):
+        assert main(["resolve", "diso", "--index", index, *words]) == 0
+    saved.write_text("{}", encoding="utf-16")
+    with pytest.raises(BadInputError, match="Out-File -Encoding utf8"):
+        main(["resolve", "diso", "--index", index, "--host", "host.json"])

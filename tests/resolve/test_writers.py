@@ -366,3 +366,58 @@ def test_a_check_names_changed_bytes(
     site.write()
     assert main(["resolve", "--check", str(tmp_path / "pylock.toml")]) == 1
     assert "has other bytes now" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["pixi.toml", "pyproject.toml"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_users_file_keeps_its_line_ends_its_mark_and_its_mode(
+    write: Writer, tmp_path: Path, name: str, mark: str, end: str
+) -> None:
+    path = tmp_path / name
+    mine = PIXI if name == "pixi.toml" else PROJECT
+    path.write_bytes((mark + mine.replace("\n", end)).encode())
+    path.chmod(0o640)
+    write(name)
+    data = path.read_bytes().decode()
+    assert data.startswith(mark + mine.partition("\n")[0] + end)
+    assert data.count("\ufeff") == len(mark)
+    assert data.count("\n") == data.count(end)
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert "#sha256=" in data
+    assert main(["resolve", "--check", str(path)]) == 0
+    write(name)
+    assert path.read_bytes().decode() == data
+
+
+def test_a_file_with_both_line_ends_keeps_each(write: Writer, tmp_path: Path) -> None:
+    path = tmp_path / "pixi.toml"
+    path.write_bytes(PIXI.replace("[workspace]\n", "[workspace]\r\n").encode())
+    write("pixi.toml")
+    assert b'[workspace]\r\nname = "mine"\n' in path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt", "pylock.toml"])
+def test_a_file_that_is_not_ours_is_not_replaced(write: Writer, tmp_path: Path, name: str) -> None:
+    from wheelfarm.errors import BadInputError
+
+    path = tmp_path / name
+    mine = 'lock-version = "1.0"\n' if name == "pylock.toml" else "numpy>=1 # mine\n"
+    path.write_text(mine, encoding="utf-8")
+    with pytest.raises(BadInputError, match="was not written by wheelfarm"):
+        write(name)
+    assert path.read_text(encoding="utf-8") == mine
+    path.write_text("", encoding="utf-8")
+    write(name)
+
+
+@pytest.mark.parametrize("name", ["pixi.toml", "pyproject.toml", "requirements.txt"])
+def test_a_file_that_is_no_text_is_bad_input(write: Writer, tmp_path: Path, name: str) -> None:
+    from wheelfarm.errors import BadInputError
+
+    path = tmp_path / name
+    data = "# mine\n".encode("utf-16")
+    path.write_bytes(data)
+    with pytest.raises(BadInputError, match="is UTF-16 text"):
+        write(name)
+    assert path.read_bytes() == data

@@ -216,16 +216,17 @@ def _lock(
     profiles: "Sequence[Profile]",
     wanted: str,
 ) -> None:
-    from wheelfarm import files
     from wheelfarm.errors import UsageError
     from wheelfarm.model.versions import Minor
-    from wheelfarm.resolve.session import FORMATS, lock_files
+    from wheelfarm.resolve.locked import refuse_to_replace
+    from wheelfarm.resolve.session import EDITED, FORMATS, lock_files
+    from wheelfarm.resolve.user_file import UserFile
 
     output = arguments.output or Path(FORMATS[wanted])
     existing = ""
-    if arguments.output is not None and output.is_file() and wanted in {"pixi", "uv"}:
-        existing = output.read_text(encoding="utf-8")
-    elif wanted == "pixi" and session.asking.carried:
+    if arguments.output is not None and wanted in EDITED:
+        existing = UserFile.read(output).text
+    if not existing and wanted == "pixi" and session.asking.carried:
         import tomlkit
 
         existing = tomlkit.dumps(dict(session.asking.carried))
@@ -244,9 +245,13 @@ def _lock(
             raise UsageError(message, hint="give --output")
         sys.stdout.writelines(texts.values())
         return
-    for name, text in texts.items():
-        files.write_text(output.parent / name, text)
-        print(f"wrote {output.parent / name}", file=sys.stderr)
+    places = {output.parent / name: text for name, text in texts.items()}
+    if wanted not in EDITED:
+        for path in places:
+            refuse_to_replace(path)
+    for path, text in places.items():
+        UserFile.read(path).write(text)
+        print(f"wrote {path}", file=sys.stderr)
 
 
 def _print_json(profiles: "Sequence[Profile]", *, explained: bool) -> None:

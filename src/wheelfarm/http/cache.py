@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from wheelfarm.places import home
 from wheelfarm.values import value
 
 _KEPT_HEADERS = ("etag", "last-modified", "content-type")
@@ -39,7 +40,7 @@ def default_folder() -> Path:
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "wheelfarm"
+    return (Path(base) if base else home("WHEELFARM_CACHE_DIR") / ".cache") / "wheelfarm"
 
 
 class Cache:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from wheelfarm.places import home_or_none
 from wheelfarm.values import NOTHING, value
 
 #: The one host that GitHub's own variables are for.
@@ -90,18 +91,28 @@ def _variable(parts: SplitResult) -> str:
 
 
 def _from_netrc(host: str) -> str | None:
-    path = Path(os.environ.get("NETRC") or Path.home() / ".netrc")
-    if not path.is_file():
+    path = _netrc()
+    if path is None:
         return None
     import netrc
 
     try:
         found = netrc.netrc(str(path)).hosts.get(host)
-    except (netrc.NetrcParseError, OSError):
+    except (netrc.NetrcParseError, OSError, UnicodeDecodeError):
         return None
     if found is None or not found[2]:
         return None
     return _basic(found[0] or "", found[2])
+
+
+def _netrc() -> Path | None:
+    """Return the netrc file, by the name that Windows' programs give it too; None without one."""
+    if given := os.environ.get("NETRC"):
+        paths = [Path(given)]
+    else:
+        home = home_or_none()
+        paths = [] if home is None else [home / ".netrc", home / "_netrc"]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _basic(user: str, password: str) -> str:

@@ -9,13 +9,17 @@ decides where code comes from, and who is told a login.
 import os
 import sys
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.http import Login
+from wheelfarm.places import home_or_none
 from wheelfarm.reading import Reader
 from wheelfarm.values import NOTHING, value
+
+AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 
 @value(unseen=("logins",))
@@ -32,19 +36,27 @@ class Configuration:
 
 def config_file() -> Path:
     """Return where the user's settings stand, whether or not the file is there."""
-    given = os.environ.get("WHEELFARM_CONFIG")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_CONFIG_HOME")
-    if base and os.name != "nt":
-        folder = Path(base)
-    elif os.name == "nt":
-        local = os.environ.get("LOCALAPPDATA")
-        folder = Path(local) if local else Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        folder = Path.home() / "Library" / "Application Support"
+    system = "windows" if os.name == "nt" else sys.platform
+    # Nothing lies below a file: a user without a home has no settings.
+    return config_place(system, os.environ, home_or_none() or Path(os.devnull))
+
+
+def config_place(system: str, environment: Mapping[str, str], home: AnyPath) -> AnyPath:
+    """Return where settings stand on ``windows``, ``darwin`` or any other system.
+
+    Paths are of the kind that ``home`` is.
+    """
+    if given := environment.get("WHEELFARM_CONFIG"):
+        return type(home)(given)
+    base = environment.get("LOCALAPPDATA" if system == "windows" else "XDG_CONFIG_HOME")
+    if base:
+        folder = type(home)(base)
+    elif system == "windows":
+        folder = home / "AppData" / "Local"
+    elif system == "darwin":
+        folder = home / "Library" / "Application Support"
     else:
-        folder = Path.home() / ".config"
+        folder = home / ".config"
     return folder / "wheelfarm" / "config.toml"
 
 

@@ -57,6 +57,19 @@ def read_lock(path: Path) -> Lock:
     return Lock(path=path, question=Question.read(note, str(path)), wheels=wheels)
 
 
+def refuse_to_replace(path: Path) -> None:
+    """Raise BadInputError where a file stands that we did not write, since it would be lost."""
+    if not path.is_file() or not read_text(path).strip():
+        return
+    try:
+        read_lock(path)
+    except BadInputError as error:
+        message = f"{path} was not written by wheelfarm, and would be lost"
+        raise BadInputError(
+            message, cause=error.what, hint="give --output another name, or remove that file"
+        ) from error
+
+
 def _not_ours(path: Path) -> BadInputError:
     message = f"{path} holds no lock of ours"
     return BadInputError(message, hint="write one with `wheelfarm resolve ... --output FILE`")

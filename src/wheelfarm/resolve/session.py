@@ -8,7 +8,7 @@ from wheelfarm.errors import UsageError
 from wheelfarm.http import Client, UnreachableError
 from wheelfarm.index.model import Manifest
 from wheelfarm.model.versions import Minor
-from wheelfarm.reading import read_text
+from wheelfarm.reading import parse_toml, read_text
 from wheelfarm.resolve.asking import Asking
 from wheelfarm.resolve.backends import index_address
 from wheelfarm.resolve.candidate import Wanted
@@ -28,6 +28,8 @@ FORMATS = {
     "uv": "pyproject.toml",
     "constraints": "constraints.txt",
 }
+#: Formats that go into a file of the user's; the others are files of our own.
+EDITED = frozenset({"pixi", "uv"})
 
 
 @value
@@ -126,13 +128,23 @@ def asking_of(packages: Sequence[str], source: Path | None) -> Asking:
     from wheelfarm.resolve.choose import parse_wanted
 
     here = Path("pyproject.toml")
-    if source is None and here.is_file() and "[tool.wheelfarm]" in read_text(here):
+    if source is None and here.is_file() and _asks(here):
         source = here
     asking = Asking(wanted=()) if source is None else _read(source)
     words = tuple(map(parse_wanted, packages))
     if source == here and words:
         return replace(asking, wanted=words)
     return replace(asking, wanted=(*asking.wanted, *words))
+
+
+def _asks(project: Path) -> bool:
+    """Return whether a project's file says anything to us besides a lock that we wrote into it."""
+    text = read_text(project)
+    if "wheelfarm" not in text:
+        return False
+    tool = parse_toml(text, str(project)).get("tool")
+    ours = tool.get("wheelfarm") if isinstance(tool, Mapping) else None
+    return ours is not None and not (isinstance(ours, Mapping) and set(ours) <= {"lock"})
 
 
 def _read(source: Path) -> Asking:

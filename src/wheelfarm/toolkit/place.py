@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from wheelfarm import places
 from wheelfarm.errors import CouldNotLookError
 
 VARIABLE = "WHEELFARM_CACHE"
@@ -16,7 +17,7 @@ def cache_root(environ: Mapping[str, str], home: Path | None = None) -> Path:
         return Path(local) / "wheelfarm" / "cache"
     if base := environ.get("XDG_CACHE_HOME", "").strip():
         return Path(base) / "wheelfarm"
-    return (home or Path.home()) / ".cache" / "wheelfarm"
+    return (home or places.home(VARIABLE)) / ".cache" / "wheelfarm"
 
 
 def make_folder(folder: Path) -> Path:

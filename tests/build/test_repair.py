@@ -140,6 +140,9 @@ def test_search_paths_lead_to_site_packages(
     [
         ("manylinux_2_27_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
         ("manylinux_2_17_x86_64.manylinux2014_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
+        ("manylinux1_x86_64.manylinux_2_5_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
+        ("manylinux2014_aarch64.manylinux_2_17_aarch64", Minor(2, 28), "manylinux_2_28_aarch64"),
+        ("manylinux2014_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
         ("manylinux_2_24_aarch64", Minor(2, 28), "manylinux_2_28_aarch64"),
         ("manylinux_2_34_x86_64", Minor(2, 28), "manylinux_2_34_x86_64"),
         ("manylinux_2_28_x86_64", Minor(2, 28), "manylinux_2_28_x86_64"),
@@ -156,6 +159,7 @@ def test_a_tag_is_at_least_the_floors(tag: str, floor: Minor | None, expected: s
     [
         ("manylinux_2_17_x86_64.manylinux2014_x86_64", Minor(2, 17)),
         ("manylinux_2_34_x86_64.manylinux_2_28_x86_64", Minor(2, 28)),
+        ("manylinux1_x86_64", Minor(2, 5)),
         ("linux_x86_64", None),
     ],
 )

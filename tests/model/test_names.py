@@ -11,7 +11,7 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import Arch, ArchList
 from wheelfarm.model.cell import CellId, JobId
-from wheelfarm.model.platform import PLATFORMS
+from wheelfarm.model.platform import LINUX_AARCH64, LINUX_X86_64, PLATFORMS, WINDOWS_AMD64, Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.model.wheel_name import Label, WheelName
@@ -203,3 +203,22 @@ def test_arch_lists_are_sorted_and_merged() -> None:
 )
 def test_which_python_a_wheel_serves(tag: str, python: str, serves: bool) -> None:
     assert PythonTag.parse(tag).serves(PythonTag.parse(python)) is serves
+
+
+@pytest.mark.parametrize(
+    ("tag", "platform"),
+    [
+        ("linux_x86_64", LINUX_X86_64),
+        ("manylinux1_x86_64", LINUX_X86_64),
+        ("manylinux2014_aarch64", LINUX_AARCH64),
+        ("manylinux_2_28_x86_64", LINUX_X86_64),
+        ("musllinux_1_2_aarch64", LINUX_AARCH64),
+        ("win_amd64", WINDOWS_AMD64),
+        ("manylinux_2_28_manylinux1_x86_64", None),
+        ("manylinux_x86_64", None),
+        ("manylinux_2_28_i686", None),
+        ("any", None),
+    ],
+)
+def test_the_platform_of_a_tag(tag: str, platform: Platform | None) -> None:
+    assert Platform.of_tag(tag) == platform

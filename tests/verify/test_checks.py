@@ -323,6 +323,29 @@ def test_a_file_that_is_no_wheels_name_fails(tmp_path: Path) -> None:
     assert judge(renamed, "name").status == "fail"
 
 
+@pytest.mark.parametrize(
+    ("tag", "finding"),
+    [
+        ("manylinux_2_28_manylinux1_x86_64", "is no platform tag of Linux"),
+        ("manylinux_2_28_x86_64x", "is no platform tag of Linux"),
+        ("manylinux3_x86_64", "is no platform tag of Linux"),
+        ("manylinux1_manylinux1_x86_64", "is no platform tag of Linux"),
+        ("macosx_11_0_x86_64", "is no platform tag of Linux"),
+        ("manylinux_2_28_x86_64.manylinux_2_28_aarch64", "manylinux_2_28_aarch64 is not true"),
+        ("manylinux_2_28_i686", "manylinux_2_28_i686 is not true"),
+        ("linux_riscv64", "linux_riscv64 is not true"),
+        ("manylinux_2_28_ppc64le", "manylinux_2_28_ppc64le is not true"),
+    ],
+)
+def test_a_platform_tag_must_be_one_that_installers_know(
+    tag: str, finding: str, tmp_path: Path
+) -> None:
+    name = f"demo-1.0-cp311-cp311-{tag}.whl"
+    check = judge(wheel_of(tmp_path, library(tmp_path / "m.so"), name=name), "platform-tag")
+    assert check.status == "fail"
+    assert finding in whole(check)
+
+
 # Every check has a wheel that fails it: the table is complete.
 
 Make = Callable[[Path, Path], Report]

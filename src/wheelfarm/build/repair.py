@@ -16,6 +16,7 @@ from pathlib import Path
 from wheelfarm.build.programs import find_beside, scripts_path
 from wheelfarm.build.wheel_file import read_members
 from wheelfarm.errors import BuildError
+from wheelfarm.facts.manylinux import claimed_glibc, tag_machine
 from wheelfarm.model.versions import Minor
 from wheelfarm.run import run
 
@@ -32,8 +33,6 @@ EXTERNAL = (
     "libnvfatbin.so*", "libnvvm.so*", "libcudadevrt.so*",
     "libcuda.so*", "libnvidia-*.so*", "libnvcuvid.so*", "libcudadebugger.so*",
 )  # fmt: skip
-
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,7 +100,7 @@ def repair_wheel(
 
 def glibc_of(platform_tag: str) -> Minor | None:
     """Return the lowest glibc that a platform tag promises to need; None for a plain tag."""
-    found = [Minor(int(a), int(b)) for a, b in _MANYLINUX.findall(platform_tag)]
+    found = [glibc for tag in platform_tag.split(".") if (glibc := claimed_glibc(tag))]
     return min(found) if found else None
 
 
@@ -114,7 +113,7 @@ def tag_at_floor(platform_tag: str, floor: Minor | None) -> str:
     true_floor = glibc_of(platform_tag)
     if floor is None or true_floor is None or true_floor >= floor:
         return platform_tag
-    machine = _MANYLINUX.sub("", platform_tag.partition(".")[0])
+    machine = tag_machine(platform_tag.partition(".")[0])
     return f"manylinux_{floor.major}_{floor.minor}_{machine}"
 
 

@@ -16,7 +16,11 @@ from wheelfarm.facts.linkage import version_numbers
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.versions import Minor
 
-_MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)")
+#: The machines of PEP 600's tags, and of later glibcs.
+_MACHINE = "(x86_64|i686|aarch64|armv7l|ppc64|ppc64le|s390x|riscv64|loongarch64)"
+_LINUX = re.compile(rf"(linux|musllinux_\d+_\d+)_{_MACHINE}", re.ASCII)
+_MANYLINUX = re.compile(rf"manylinux_(\d+)_(\d+)_{_MACHINE}", re.ASCII)
+_OLD_MANYLINUX = re.compile(rf"(manylinux1|manylinux2010|manylinux2014)_{_MACHINE}", re.ASCII)
 _OLD_NAMES = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 #: The sets of symbol versions, beside glibc's, that a policy promises.
 JUDGED = ("GLIBCXX", "CXXABI", "GCC", "LIBATOMIC", "ZLIB")
@@ -85,5 +89,14 @@ def claimed_glibc(tag: str) -> Minor | None:
     match = _MANYLINUX.fullmatch(tag)
     if match is not None:
         return Minor(int(match[1]), int(match[2]))
-    old = _OLD_NAMES.get(tag.split("_", maxsplit=1)[0])
-    return None if old is None else Minor(*old)
+    old = _OLD_MANYLINUX.fullmatch(tag)
+    return None if old is None else Minor(*_OLD_NAMES[old[1]])
+
+
+def tag_machine(tag: str) -> str:
+    """Return the machine of a Linux platform tag, empty for a text that is none."""
+    for form in (_MANYLINUX, _OLD_MANYLINUX, _LINUX):
+        match = form.fullmatch(tag)
+        if match is not None:
+            return match[match.re.groups]
+    return ""

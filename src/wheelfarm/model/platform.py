@@ -1,11 +1,18 @@
 """Operating system and processor of a cell."""
 
+import re
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.values import value
 
 System = Literal["linux", "windows"]
+
+#: The platform tags of Linux (PEP 425, 513, 571, 599, 600, 656); a tag of another form is known to
+#: no installer.
+_LINUX_TAG = re.compile(
+    r"(?:linux|manylinux(?:1|2010|2014|_\d+_\d+)|musllinux_\d+_\d+)_(x86_64|aarch64)", re.ASCII
+)
 
 
 @value(kw_only=False, order=True)
@@ -31,15 +38,12 @@ class Platform:
     @classmethod
     def of_tag(cls, tag: str) -> "Platform | None":
         """Return the platform of a wheel's platform tag; None for ``any`` and foreign systems."""
-        for platform in PLATFORMS:
-            if platform.system == "windows":
-                if tag == platform.wheel_suffix:
-                    return platform
-            elif tag.endswith(f"_{platform.machine}") and tag.startswith(
-                ("linux_", "manylinux", "musllinux")
-            ):
-                return platform
-        return None
+        if tag == WINDOWS_AMD64.wheel_suffix:
+            return WINDOWS_AMD64
+        match = _LINUX_TAG.fullmatch(tag)
+        if match is None:
+            return None
+        return LINUX_X86_64 if match[1] == LINUX_X86_64.machine else LINUX_AARCH64
 
     def __str__(self) -> str:
         return self.identifier

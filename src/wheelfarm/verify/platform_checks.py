@@ -1,10 +1,14 @@
 """Checks of what the system must offer: glibc, libstdc++, and whether the platform tag is true."""
 
-from wheelfarm.facts.manylinux import claimed_glibc, lowest_true, policy_for
+from wheelfarm.facts.manylinux import claimed_glibc, lowest_true, policy_for, tag_machine
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.versions import Minor
 from wheelfarm.verify.report import Check
 from wheelfarm.verify.subject import Subject, judged, shown
+
+#: What a platform tag calls the machines that the reader of ELF files names otherwise.
+_TAG_WORDS = {"i386": "i686", "arm": "armv7l"}
+_KNOWN = frozenset({"x86_64", "aarch64", "riscv64", *_TAG_WORDS.values()})
 
 
 def check_glibc(subject: Subject) -> Check | None:
@@ -40,7 +44,9 @@ def check_platform_tag(subject: Subject) -> Check | None:
     name = subject.facts.name
     if name is None or not any(binary.kind == "elf" for binary in subject.binaries):
         return None
-    machine = name.platform.machine if name.platform is not None else "x86_64"
+    elf = (binary.machine for binary in subject.binaries if binary.kind == "elf")
+    machines = {_TAG_WORDS.get(machine, machine) for machine in elf}
+    machine = min(machines)
     lowest = lowest_true(subject.binaries)
     suggestion = (
         "no manylinux tag"
@@ -52,6 +58,10 @@ def check_platform_tag(subject: Subject) -> Check | None:
         glibc = claimed_glibc(tag)
         if tag == "any":
             fails.append("the tag says any platform, but the wheel holds Linux binaries")
+        elif not tag_machine(tag):
+            fails.append(f"{tag} is no platform tag of Linux, and no installer takes it")
+        elif machines - {tag_machine(tag)} and _machine_known(tag_machine(tag), machines):
+            fails.append(f"{tag} is not true: the binaries are for {', '.join(sorted(machines))}")
         elif tag.startswith("musllinux"):
             fails += _musl(subject)
         elif glibc is None:
@@ -61,6 +71,11 @@ def check_platform_tag(subject: Subject) -> Check | None:
     evidence = [f"the lowest true tag is {suggestion}"] if fails else []
     fine = f"{'.'.join(name.platforms)} is true; the lowest true tag is {suggestion}"
     return judged("platform-tag", fails=fails, warnings=warnings, fine=fine, evidence=evidence)
+
+
+def _machine_known(tagged: str, machines: set[str]) -> bool:
+    """Return whether the readers know the tag's machine, or the binaries', by name."""
+    return tagged in _KNOWN or bool(machines & _KNOWN)
 
 
 def _musl(subject: Subject) -> list[str]:

@@ -78,7 +78,7 @@ def main() -> None:
     for folder in (arguments.toolkit_python.absolute().parents[1], work / "other"):
         environment = open_environment(folder)
         prepared = prepare(work, tree, packages, environment, arguments.toolkit_python)
-        root = work / f"build-{environment.interpreter.python}"
+        root = work / f"build-{environment.interpreter.tag}"
         part = compile_part(
             prepared,
             root,
@@ -86,7 +86,7 @@ def main() -> None:
             cache=job_cache(prepared, root / "cache"),
         )
         summary = summarise(part.calls)
-        print(f"{environment.interpreter.python}: {summary.seconds:7.2f} s  {summary.cache}")
+        print(f"{environment.interpreter.tag}: {summary.seconds:7.2f} s  {summary.cache}")
         seconds.append(summary.seconds)
     print(f"the second Python over the first: {seconds[1] / seconds[0]:.3f}")
 
@@ -107,7 +107,7 @@ def prepare(
 ) -> Prepared:
     """Return what the build for one Python starts from; both share what is kept."""
     toolkit = find_toolkit(source="wheels", python=toolkit_python, needs=("device",))
-    python = environment.interpreter.python
+    python = environment.interpreter.tag
     cell = CellId.parse(f"kernels-1.0-cu130-torch2.14-{python}-linux_x86_64")
     return Prepared(
         request=BuildRequest(

@@ -6,8 +6,8 @@ import pytest
 from packaging.version import Version
 
 from tests.fake_environment import install, install_torch, make_environment, site_packages
+from wheelfarm import interpreter
 from wheelfarm.model.accelerator import Accelerator
-from wheelfarm.resolve import interpreter
 from wheelfarm.resolve.torch_files import TorchFiles, official_cxx_abi, read_torch
 
 

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.toolkit import trees
+from wheelfarm import interpreter
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit.environment import Environment
 from wheelfarm.toolkit.find import find_toolkit
 from wheelfarm.toolkit.model import CpuOnlyTorchError, NoToolkitError, Step, Toolkit
+from wheelfarm.values import replace
 
 DEVICE: tuple[Step, ...] = ("device", "link")
 
@@ -262,16 +264,15 @@ def test_lib_and_lib64_of_one_environment_are_one_root(tmp_path: Path) -> None:
 
 
 def answer(*paths: Path, prefix: Path, base: Path, user: Path, user_on: bool) -> Environment:
-    return Environment.of_answer(
-        Path("python"),
-        {
-            "path": ["", *map(str, paths)],
-            "prefix": str(prefix),
-            "base_prefix": str(base),
-            "user_site": str(user) if user_on else "",
-            "all_user_sites": str(user),
-            "soabi": "x",
-        },
+    return Environment.of(
+        replace(
+            interpreter.here(),
+            path=paths,
+            prefix=prefix,
+            base_prefix=base,
+            user_site=user if user_on else None,
+            disabled_user_site=None if user_on else user,
+        )
     )
 
 

@@ -116,7 +116,6 @@ def environment(*folders: Path, prefix: Path | None = None) -> Environment:
         python=Path("/nowhere/python"),
         prefix=prefix or Path("/nowhere"),
         folders=folders,
-        soabi="cpython-311-x86_64-linux-gnu",
     )
 
 

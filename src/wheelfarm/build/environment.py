@@ -15,11 +15,12 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.version import Version
 
-from wheelfarm.build.interpreter import Interpreter, find_interpreter, inspect_interpreter
+from wheelfarm.build.interpreter import find_interpreter, inspect_interpreter
 from wheelfarm.build.steps import Step, StepResult
 from wheelfarm.build.workspace import Workspace, require_space
 from wheelfarm.errors import BuildError, CouldNotLookError
 from wheelfarm.facts.installed_torch import InstalledTorch, read_installed_torch
+from wheelfarm.interpreter import Interpreter
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.platform import PLATFORMS
 from wheelfarm.model.python import PythonTag

@@ -1,54 +1,20 @@
-"""From a cell's Python to an interpreter on this machine, and what that interpreter is."""
+"""From a cell's Python to an interpreter of it on this machine."""
 
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-from wheelfarm.errors import CouldNotLookError
+from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm.interpreter import Interpreter, ask
 from wheelfarm.model.python import PythonTag
-from wheelfarm.reading import Reader, parse_json
-from wheelfarm.run import run
-
-_PROBE = (
-    "import json,sys,sysconfig as s;"
-    "print(json.dumps({'version':'%d.%d'%sys.version_info[:2],"
-    "'full':sys.version.split()[0],'implementation':sys.implementation.name,"
-    "'free_threaded':bool(s.get_config_var('Py_GIL_DISABLED')),"
-    "'executable':sys.executable,'include':s.get_path('include'),"
-    "'site_packages':s.get_path('platlib'),'platform':s.get_platform()}))"
-)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Interpreter:
-    """An interpreter: where it is, which Python it is, its headers and its site-packages."""
-
-    executable: Path
-    python: PythonTag
-    full_version: str
-    include: Path
-    site_packages: Path
 
 
 def inspect_interpreter(executable: Path) -> Interpreter:
-    """Ask an interpreter what it is; CouldNotLookError where it does not answer."""
-    answer = run([executable, "-I", "-c", _PROBE], check=False, timeout=60)
-    if not answer.ok:
-        message = f"{executable} did not say what it is: {answer.stderr.strip()[-300:]}"
-        raise CouldNotLookError(message)
-    reader = Reader(parse_json(answer.stdout, str(executable)), str(executable))
-    free = "t" if reader.boolean("free_threaded") else ""
-    python = reader.attempt(lambda: PythonTag.of_version(reader.string("version") + free))
-    found = Interpreter(
-        executable=Path(reader.string("executable")),
-        python=python or PythonTag("none"),
-        full_version=reader.string("full"),
-        include=Path(reader.string("include")),
-        site_packages=Path(reader.string("site_packages")),
-    )
-    reader.finish()
-    return found
+    """Ask an interpreter what it is, with its headers and site-packages, as a build sees it.
+
+    Raises CouldNotLookError where it does not answer, BadInputError where it is no CPython.
+    """
+    return ask(executable, isolated=True, folders=True)
 
 
 def find_interpreter(python: PythonTag) -> Interpreter:
@@ -61,11 +27,11 @@ def find_interpreter(python: PythonTag) -> Interpreter:
     for candidate in _candidates(python):
         try:
             found = inspect_interpreter(candidate)
-        except CouldNotLookError as error:
-            tried.append(error.what)
+        except (BadInputError, CouldNotLookError) as error:
+            tried.append(f"{error.what} {error.cause}".strip())
             continue
-        if found.python != python:
-            tried.append(f"{candidate} is Python {found.python.dotted}")
+        if found.tag != python:
+            tried.append(f"{candidate} is Python {found.tag.dotted}")
         elif not (found.include / "Python.h").exists():
             tried.append(f"{candidate} has no headers ({found.include}/Python.h)")
         else:

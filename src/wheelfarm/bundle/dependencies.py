@@ -11,10 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from wheelfarm import files
+from wheelfarm import files, interpreter
 from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.model.wheel_name import WheelName
-from wheelfarm.resolve import interpreter
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.install import installer_environment
 from wheelfarm.resolve.lock import Profile
@@ -91,7 +90,7 @@ def _download(
 def _pip(host: Host) -> tuple[str, ...]:
     """Return the words that download for a host with a pip that is here."""
     quiet = ("--disable-pip-version-check", "--no-input")
-    own = interpreter.ask(sys.executable).metadata_folder("pip") is not None
+    own = interpreter.here().metadata_folder("pip") is not None
     local = host.interpreter.value
     if not own:
         if local is None or interpreter.ask(local).metadata_folder("pip") is None:

@@ -25,12 +25,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Examine; exit 1 where something is broken, 2 where something could not be read."""
+    from wheelfarm import interpreter
     from wheelfarm.doctor.environment import Environment
     from wheelfarm.doctor.examine import examine
     from wheelfarm.doctor.model import DOCTOR_SCHEMA
     from wheelfarm.errors import UsageError
     from wheelfarm.model.project_name import normalized
-    from wheelfarm.resolve import interpreter
     from wheelfarm.resolve.detect import detect
 
     host = detect(vars(arguments), arguments.host)

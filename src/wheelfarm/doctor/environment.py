@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 from wheelfarm.doctor.installed import read_file
+from wheelfarm.interpreter import Interpreter
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.interpreter import Interpreter
 
 #: Torch's libraries, the quick ones first; the last is read only where a symbol is still missing.
 _TORCH_LIBRARIES = (

@@ -10,8 +10,8 @@ from pathlib import Path
 from wheelfarm.facts.linkage import derive, with_uses
 from wheelfarm.facts.model import BinaryFacts, Linkage
 from wheelfarm.facts.wheel import read_binary
+from wheelfarm.interpreter import Interpreter
 from wheelfarm.model.project_name import normalized
-from wheelfarm.resolve.interpreter import Interpreter
 
 _BINARY = re.compile(r".*\.(so|pyd)(\.\d+)*$")
 #: A binary with none of these words in it has to do with neither torch nor CUDA.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from wheelfarm.build.interpreter import inspect_interpreter
+from wheelfarm import interpreter
 from wheelfarm.build.request import BuildRequest
 from wheelfarm.build.source import FolderSource
 from wheelfarm.errors import BadInputError
@@ -61,9 +61,7 @@ def read_project(folder: Path, options: ProjectOptions) -> Project:
     platform = this_platform()
     torch, accelerator = choose_torch(facts, platform, options)
     exact = (
-        inspect_interpreter(Path(sys.executable)).python
-        if options.python is None
-        else PythonTag.of_version(options.python)
+        interpreter.here().tag if options.python is None else PythonTag.of_version(options.python)
     )
     axis = torch_axis(options.links_torch)
     identifier = CellId(

@@ -1,19 +1,22 @@
 """Fill in a host: what files and devices tell, and over it what flags and environment say."""
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 from packaging.version import Version
 
-from wheelfarm.errors import BadInputError
+from wheelfarm import interpreter
+from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm.interpreter import Interpreter
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import Arch
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor, parse_version
-from wheelfarm.resolve import devices, interpreter
+from wheelfarm.resolve import devices
 from wheelfarm.resolve.backends import BACKENDS, backend_of
 from wheelfarm.resolve.drivers import cuda_of_driver
 from wheelfarm.resolve.host import Fact, Gpu, Host, Libc, nothing
@@ -76,14 +79,13 @@ def _look(given: _Given, python: str | None) -> Host:
     torch = read_torch(asked)
     found = devices.look(asked.platform)
     said = f"{asked.executable} ({source})"
+    libc = _libc(asked)
     return Host(
-        interpreter=Fact(asked.executable, source),
+        interpreter=Fact(str(asked.executable), source),
         python=Fact(asked.tag, said),
         python_version=Fact(asked.version, said),
         platform=Fact(asked.platform, said),
-        libc=nothing(said, "no glibc and no musl")
-        if asked.libc is None
-        else Fact(asked.libc, said),
+        libc=nothing(said, "no glibc and no musl") if libc is None else Fact(libc, said),
         torch=torch.version,
         torch_metadata=torch.metadata,
         cxx_abi=torch.cxx_abi,
@@ -100,8 +102,45 @@ def _look(given: _Given, python: str | None) -> Host:
 
 
 def _default_python() -> tuple[str, str]:
+    """Return the interpreter that is meant when none is named, and the words for why it is."""
     variable = os.environ.get("WHEELFARM_PYTHON")
-    return (variable, "WHEELFARM_PYTHON") if variable else interpreter.default_interpreter()
+    if variable:
+        return variable, "WHEELFARM_PYTHON"
+    environment = os.environ.get("VIRTUAL_ENV")
+    if environment and (path := interpreter.python_of(Path(environment))).is_file():
+        return str(path), "VIRTUAL_ENV"
+    return sys.executable, "the running interpreter"
+
+
+def _libc(asked: Interpreter) -> Libc | None:
+    kind, _, version = asked.libc.partition(" ")
+    if kind == "glibc" and version:
+        return Libc(kind="glibc", version=Minor.of(Version(version)))
+    return _musl(asked.executable)
+
+
+def _musl(executable: Path) -> Libc | None:
+    """Ask the loader that the interpreter names in its ELF header, as musl has no other way."""
+    import re
+
+    from wheelfarm.run import run
+
+    try:
+        with executable.open("rb") as stream:
+            head = stream.read(4096)
+    except OSError:
+        return None
+    loader = re.search(rb"/[\x21-\x7e]*ld-musl-[\x21-\x7e]+", head)
+    if loader is None:
+        return None
+    try:
+        completed = run([loader[0].decode()], check=False, timeout=10)
+    except CouldNotLookError:
+        return None
+    version = re.search(r"Version (\d+)\.(\d+)", completed.stderr)
+    if version is None:
+        return None
+    return Libc(kind="musl", version=Minor(int(version[1]), int(version[2])))
 
 
 def _elsewhere(given: _Given) -> Host:

@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from wheelfarm import interpreter
 from wheelfarm.errors import BadInputError, BuildError, CouldNotLookError
-from wheelfarm.resolve import interpreter
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.needs import Need
 from wheelfarm.resolve.resolution import Resolution
@@ -110,7 +110,7 @@ def _installer(python: str, tool: str | None) -> tuple[str, ...]:
     uv = _uv()
     if tool != "pip" and uv is not None:
         return ("uv", uv, "pip", "install", "--python", python)
-    if tool != "uv" and interpreter.ask(sys.executable).metadata_folder("pip") is not None:
+    if tool != "uv" and interpreter.here().metadata_folder("pip") is not None:
         return ("pip", sys.executable, *_PIP, "--python", python, "install", *_QUIET)
     message = f"there is no {tool or 'pip and no uv'} to install with"
     raise CouldNotLookError(message, hint=f"install pip into {python}, or uv")

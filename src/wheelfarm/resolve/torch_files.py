@@ -10,12 +10,12 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.interpreter import Interpreter
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.platform import PLATFORMS
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.host import Fact, nothing
-from wheelfarm.resolve.interpreter import Interpreter
 from wheelfarm.values import value
 
 _TOOLKIT = re.compile(

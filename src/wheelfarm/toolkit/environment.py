@@ -4,39 +4,21 @@ The farm builds in other environments than its own, so everything here also work
 given by path: it is asked once for its ``sys.path``.
 """
 
-import json
 import logging
-import re
-import site
-import sys
-import sysconfig
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm import interpreter
+from wheelfarm.errors import BadInputError
 from wheelfarm.facts.installed_torch import InstalledTorch, read_installed_torch
+from wheelfarm.interpreter import Interpreter
+from wheelfarm.values import value
 
 logger = logging.getLogger(__name__)
 
-_QUESTION = """\
-import json, site, sys, sysconfig
-print(json.dumps({
-    "path": sys.path,
-    "prefix": sys.prefix,
-    "base_prefix": sys.base_prefix,
-    "user_site": site.getusersitepackages() if site.ENABLE_USER_SITE else "",
-    "all_user_sites": site.getusersitepackages(),
-    "soabi": sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
-}))
-"""
-_DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9_.]+)-(?P<version>[^-]+)\.(?:dist|egg)-info", re.ASCII)
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
+@value
 class Environment:
     """An interpreter's search path, in the order in which its wheels count.
 
@@ -47,68 +29,40 @@ class Environment:
     python: Path
     prefix: Path
     folders: tuple[Path, ...]
-    soabi: str
 
     @classmethod
     def here(cls) -> "Environment":
         """Return the environment of this process."""
-        user = site.getusersitepackages()
-        return cls.of_answer(
-            Path(sys.executable),
-            {
-                "path": sys.path,
-                "prefix": sys.prefix,
-                "base_prefix": sys.base_prefix,
-                "user_site": user if site.ENABLE_USER_SITE else "",
-                "all_user_sites": user,
-                "soabi": sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag,
-            },
-        )
+        return cls.of(interpreter.here())
 
     @classmethod
     def of_python(cls, python: Path) -> "Environment":
-        """Return the environment of the interpreter ``python``; CouldNotLookError if it fails."""
-        from wheelfarm.run import run
+        """Return the environment of the interpreter ``python``, or of an environment's folder.
 
-        completed = run([python, "-c", _QUESTION], check=False, timeout=60)
-        try:
-            answer = json.loads(completed.stdout.splitlines()[-1]) if completed.ok else None
-        except (ValueError, IndexError):
-            answer = None
-        if not isinstance(answer, dict):
-            message = f"{python} did not say where it keeps its packages"
-            raise CouldNotLookError(message, cause=completed.stderr.strip()[-500:])
-        return cls.of_answer(python, answer)
+        Raises BadInputError where there is none, CouldNotLookError where it gives no answer.
+        """
+        return cls.of(interpreter.ask(python))
 
     @classmethod
-    def of_answer(cls, python: Path, answer: Mapping[str, object]) -> "Environment":
+    def of(cls, asked: Interpreter) -> "Environment":
         """Return the environment that an interpreter's answer describes."""
-        raw = answer["path"]
-        paths = [str(entry) for entry in raw] if isinstance(raw, list) else []
-        prefix, base = Path(str(answer["prefix"])), Path(str(answer["base_prefix"]))
-        user, user_known = str(answer["user_site"]), str(answer["all_user_sites"])
-        folders: dict[Path, int] = {}
-        for entry in paths:
-            folder = Path(entry)
-            if not entry or (not user and user_known and folder == Path(user_known)):
-                continue
-            if folder.is_dir():
-                folders.setdefault(folder, _rank(folder, prefix, base, user))
-        ordered = sorted(folders, key=lambda folder: folders[folder])
-        return cls(python=python, prefix=prefix, folders=tuple(ordered), soabi=str(answer["soabi"]))
+        folders = [
+            folder
+            for folder in dict.fromkeys(asked.path)
+            if folder != asked.disabled_user_site and folder.is_dir()
+        ]
+        ordered = sorted(folders, key=lambda folder: _rank(folder, asked))
+        return cls(python=asked.executable, prefix=asked.prefix, folders=tuple(ordered))
 
     def distributions(self, folders: tuple[Path, ...] | None = None) -> dict[str, Version]:
         """Return the versions of installed distributions by normalised name; first folder wins."""
         found: dict[str, Version] = {}
         for folder in self.folders if folders is None else folders:
-            for entry in sorted(folder.glob("*.dist-info")):
-                match = _DIST_INFO.fullmatch(entry.name)
-                if match is None:
-                    continue
+            for name, version, path in interpreter.distributions(folder):
                 try:
-                    found.setdefault(canonicalize_name(match["name"]), Version(match["version"]))
+                    found.setdefault(name, Version(version))
                 except InvalidVersion:
-                    logger.debug("%s has no PEP 440 version", entry)
+                    logger.debug("%s has no PEP 440 version", path)
         return found
 
     def torch(self) -> InstalledTorch | None:
@@ -127,8 +81,9 @@ class Environment:
         return None
 
 
-def _rank(folder: Path, prefix: Path, base: Path, user: str) -> int:
-    if user and folder == Path(user):
+def _rank(folder: Path, asked: Interpreter) -> int:
+    prefix, base = asked.prefix, asked.base_prefix
+    if folder == asked.user_site:
         return 1
     if prefix != base and folder.is_relative_to(base) and not folder.is_relative_to(prefix):
         return 2

@@ -69,7 +69,7 @@ def page(folder: Path, *, hashes: bool = True) -> str:
 
 def outcomes(farm: Farm, source: str) -> dict[str, str]:
     client = Client(attempts=1)
-    done = import_links(farm.store, read_source(source, client), client)
+    done = import_links(farm.store, read_source(source, client).links, client)
     return {each.link.filename.split("-")[1]: each.outcome for each in done}
 
 
@@ -116,7 +116,8 @@ def test_a_hash_that_is_not_the_files_is_refused(farm: Farm, upstream: Path) -> 
     with serving(upstream) as server:
         (upstream / "list.html").write_text(text)
         client = Client(attempts=1)
-        (done,) = import_links(farm.store, read_source(f"{server.url}list.html", client), client)
+        links = read_source(f"{server.url}list.html", client).links
+        (done,) = import_links(farm.store, links, client)
     assert done.outcome == "refused"
     assert "sha256" in done.reason
     assert not farm.store.heads()
@@ -139,5 +140,5 @@ def test_a_hostile_page_never_leads_to_files_of_this_machine(tmp_path: Path) -> 
     for number, text in enumerate((html, json.dumps(page), json.dumps([{"assets": assets}]))):
         path = tmp_path / f"page{number}"
         path.write_text(text)
-        links = read_source(str(path), Client(attempts=1))
+        links = read_source(str(path), Client(attempts=1)).links
         assert [link.url for link in links] == [good]

@@ -2,16 +2,22 @@
 
 import argparse
 import contextlib
+import itertools
+import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from wheelfarm.cli.output import print_json, print_table
+from wheelfarm.cli.output import clean, print_json, print_table
 from wheelfarm.cli.store_option import (
     add_store_option,
     existing_store_of,
     store_of,
     upstream_of,
 )
+
+if TYPE_CHECKING:
+    from wheelfarm.index.importing import Imported
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,6 +71,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     take.add_argument(
         "--package", action="append", default=[], help="only this one; may be given again"
     )
+    take.add_argument(
+        "--allow-missing",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a package or file whose link may be dead; may be given again",
+    )
     add_store_option(take)
 
 
@@ -109,25 +122,60 @@ def _address(text: str) -> str:
 def _import(arguments: argparse.Namespace) -> int:
     from packaging.utils import canonicalize_name
 
+    from wheelfarm.errors import CouldNotLookError, NegativeVerdictError
     from wheelfarm.http import Client
     from wheelfarm.index.importing import import_links, read_source
 
     client = Client()
     packages = frozenset(str(canonicalize_name(name)) for name in arguments.package)
-    links = read_source(arguments.source, client)
-    done = import_links(store_of(arguments), links, client, packages=packages)
+    listing = read_source(arguments.source, client, packages=packages)
+    taken = import_links(store_of(arguments), listing.links, client, packages=packages)
+    done = []
+    for each in itertools.chain(listing.unread, taken):
+        done.append(each)
+        if not arguments.json:
+            _print_imported(each)
     if arguments.json:
-        wheels = [
-            {"wheel": each.link.filename, "outcome": each.outcome, "reason": each.reason}
-            for each in done
-        ]
-        print_json("wheelfarm.index-import/1", {"wheels": wheels})
+        print_json("wheelfarm.index-import/1", {"wheels": [_imported(each) for each in done]})
     else:
-        print_table(
-            ("outcome", "wheel", "reason"),
-            [(each.outcome, each.link.filename, each.reason) for each in done],
-        )
-    return 1 if any(each.outcome == "refused" for each in done) else 0
+        counts = Counter(each.outcome for each in done)
+        print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())))
+    may_miss = {*arguments.allow_missing, *map(canonicalize_name, arguments.allow_missing)}
+    missing = [
+        each
+        for each in done
+        if each.outcome == "missing" and may_miss.isdisjoint({each.link.filename, each.package})
+    ]
+    if missing:
+        _say_missing(len(missing))
+        return CouldNotLookError.exit_code
+    return NegativeVerdictError.exit_code if any(each.outcome == "refused" for each in done) else 0
+
+
+def _imported(each: "Imported") -> dict[str, str]:
+    from wheelfarm.http import redacted
+
+    return {
+        "wheel": each.link.filename,
+        "url": redacted(each.link.url),
+        "outcome": each.outcome,
+        "reason": each.reason,
+    }
+
+
+def _print_imported(each: "Imported") -> None:
+    words = _imported(each)
+    print(f"{each.outcome:10}  {clean(words['wheel'] or words['url'])}")
+    if each.reason:
+        print(f"            {clean(each.reason)}")
+
+
+def _say_missing(count: int) -> None:
+    print(
+        f"wheelfarm: {count} link{'s' if count > 1 else ''} could not be read; what came in stays\n"
+        "  next:  run again for the rest, or say --allow-missing NAME of what is gone for good",
+        file=sys.stderr,
+    )
 
 
 def _grid(path: Path | None) -> dict[str, Any] | None:

@@ -124,6 +124,23 @@ def test_a_second_run_does_nothing_again(tiny: CellResult, shared_folder: Path) 
     assert read_wheel(again.wheel).sha256 == tiny.report.sha256
 
 
+def test_newer_code_repairs_names_and_judges_again(
+    tiny: CellResult, shared_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "tiny"
+    shutil.copytree(shared_folder / "tiny", copy, symlinks=True)
+    monkeypatch.setattr("wheelfarm.build.pipeline.code_identity", lambda *_rooms: "newer")
+    monkeypatch.setattr("wheelfarm.engines.cell_job.code_identity", lambda *_rooms: "newer")
+    again = run_cell(
+        request_of(TINY), EXPECTED, Workspace.of(copy), wheelhouse=tmp_path / "wheelhouse"
+    )
+    made = {name for name, step in again.built.steps.items() if not step.reused}
+    assert made == {"repair", "retag"}
+    reports = list((copy / ".wheelfarm").rglob("verify/*.json"))
+    assert len(reports) == 2
+    assert again.report.sha256 == tiny.report.sha256
+
+
 def test_a_new_folder_gives_the_same_bytes(
     tiny: CellResult, environment: Environment, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ its inputs and the key of the step before; a second run does only what changed o
 import logging
 import shutil
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 from wheelfarm import files
@@ -34,6 +35,7 @@ from wheelfarm.build.steps import Inputs, InputValue, Step, StepResult
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.errors import BadInputError
 from wheelfarm.files import sha256
+from wheelfarm.identity import code_identity
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.run import find_program
 from wheelfarm.toolkit.find import find_toolkit
@@ -270,7 +272,12 @@ class Pipeline:
 
         floor = None if request.floor is None else str(request.floor)
         # Decided by content: a compile that was forced and gave other bytes is repaired anew.
-        inputs = {"wheel": sha256(compiled.path("wheel")), "floor": floor}
+        inputs = {
+            "wheel": sha256(compiled.path("wheel")),
+            "floor": floor,
+            "code": _code(),
+            "auditwheel": version("auditwheel"),
+        }
         return self.step("repair", inputs, work)
 
     def _retag(self, repaired: StepResult) -> StepResult:
@@ -313,6 +320,7 @@ class Pipeline:
             "build": request.build_tag,
             "pinned": request.torch_pinned,
             "floor": None if request.floor is None else str(request.floor),
+            "code": _code(),
         }
         return self.step("retag", inputs, work)
 
@@ -329,6 +337,11 @@ class Pipeline:
             "environment": self.results["environment"].key,
         }
         return self.step("dependencies", inputs, work).path("packages")
+
+
+def _code() -> str:
+    """Return the state of what repairs and names wheels: cheap steps, made again by newer code."""
+    return code_identity("build", "facts", "model")
 
 
 def _lines(result: StepResult, name: str) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from wheelfarm.build.pipeline import StepListener, build_cell
 from wheelfarm.build.request import BuildRequest, BuiltWheel
 from wheelfarm.build.steps import Inputs, stable_key
 from wheelfarm.build.workspace import Workspace
+from wheelfarm.identity import code_identity
 from wheelfarm.reading import read_json
 from wheelfarm.values import replace
 from wheelfarm.verify.gate import verify_wheel
@@ -69,6 +70,7 @@ def judge(built: BuiltWheel, expected: Expected, workspace: Workspace) -> Report
     identifier = built.cell.identifier
     inputs: Inputs = {
         "gate": GATE_VERSION,
+        "code": code_identity("verify", "facts", "model"),
         "wheel": files.sha256(built.wheel),
         "name": built.wheel.name,
         "expected": repr(expected),

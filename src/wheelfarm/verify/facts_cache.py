@@ -10,20 +10,18 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.facts.document import facts_from_dict, facts_to_dict
 from wheelfarm.facts.model import Problem, WheelFacts
 from wheelfarm.facts.wheel import read_wheel
+from wheelfarm.identity import code_identity
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import read_json
 from wheelfarm.values import replace
 
 logger = logging.getLogger(__name__)
 
-#: Raised whenever facts are read or derived otherwise; older entries are then not used.
-FORMAT = 1
-
 
 def facts_folder() -> Path:
-    """Return the folder of the cache: under the user's cache folder."""
+    """Return the folder of the cache, under the user's: one for each state of the readers' code."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "wheelfarm" / "facts" / f"v{FORMAT}"
+    return Path(base).expanduser() / "wheelfarm" / "facts" / code_identity("facts", "model")
 
 
 def cached_facts(wheel: Path, folder: Path) -> WheelFacts:

@@ -88,7 +88,7 @@ def test_a_login_in_the_index_address_opens_its_files_and_stands_nowhere(
         lock = tmp_path / name
         code, out, err = run(capsys, "--index", index, "--output", str(lock), "--explain")
         assert code == 0
-        assert "need a login" in err
+        assert "with a login, which no lock holds" in err
         assert SECRET not in out + err + lock.read_text(encoding="utf-8")
     code, out, err = run(capsys, "--index", index, "--json")
     assert SECRET not in out + err

@@ -6,7 +6,12 @@ from pathlib import Path
 
 from wheelfarm.cli.host import add_host_options
 from wheelfarm.cli.output import clean, print_json
-from wheelfarm.cli.resolve import add_index_options, make_session, print_refusals
+from wheelfarm.cli.resolve import (
+    add_index_options,
+    make_session,
+    print_refusals,
+    progress_to,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +49,7 @@ def execute(arguments: argparse.Namespace) -> int:
         session.question(profiles),
         arguments.folder,
         session.client,
-        _progress if sys.stderr.isatty() and not arguments.quiet else None,
+        progress_to(arguments),
         dependencies=arguments.with_dependencies,
     )
     if arguments.json:
@@ -56,9 +61,3 @@ def execute(arguments: argparse.Namespace) -> int:
     for text in bundle.outside:
         print(clean(f"not in it: {text}"), file=sys.stderr)
     return 0
-
-
-def _progress(name: str, done: int, total: int | None) -> None:
-    of = "" if total is None else f" of {total / 1e6:.1f}"
-    end = "\n" if done == total else ""
-    print(f"\r{clean(name)}: {done / 1e6:.1f}{of} MB", end=end, file=sys.stderr, flush=True)

@@ -9,7 +9,7 @@ from wheelfarm.cli.host import add_host_options
 from wheelfarm.cli.output import clean, print_json, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from wheelfarm.resolve.lock import Profile
     from wheelfarm.resolve.resolution import Resolution
@@ -105,7 +105,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         return print_refusals(arguments, profiles)
     _write_or_print(arguments, session, profiles)
     if arguments.install:
-        _install(arguments, profiles)
+        _install(arguments, session, profiles)
     return 0
 
 
@@ -348,15 +348,30 @@ def _check(arguments: argparse.Namespace) -> int:
     return NegativeVerdictError.exit_code if lines else 0
 
 
-def _install(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> None:
+def _install(
+    arguments: argparse.Namespace, session: "Session", profiles: "Sequence[Profile]"
+) -> None:
     from wheelfarm.errors import UsageError
     from wheelfarm.resolve.install import install, plan
 
     if len(profiles) != 1 or profiles[0].name:
         message = "--install is for this machine, not for profiles"
         raise UsageError(message)
-    planned = plan(profiles[0].resolution, tool=arguments.installer)
+    planned = plan(profiles[0].resolution, session.client, tool=arguments.installer)
     for line in planned.lines():
         print(clean(line), file=sys.stderr if arguments.json else sys.stdout)
     if not arguments.dry_run:
-        install(planned)
+        install(planned, session.client, progress_to(arguments))
+
+
+def progress_to(
+    arguments: argparse.Namespace,
+) -> "Callable[[str, int, int | None], None] | None":
+    """Return what shows a download's progress; None where nobody looks."""
+    return _progress if sys.stderr.isatty() and not arguments.quiet else None
+
+
+def _progress(name: str, done: int, total: int | None) -> None:
+    of = "" if total is None else f" of {total / 1e6:.1f}"
+    end = "\n" if done == total else ""
+    print(f"\r{clean(name)}: {done / 1e6:.1f}{of} MB", end=end, file=sys.stderr, flush=True)

@@ -13,13 +13,20 @@ from urllib.parse import SplitResult, urljoin, urlsplit
 from wheelfarm import __version__
 from wheelfarm.http.answer import TryAgainError, check_status, fields_of, stream, unpacked
 from wheelfarm.http.cache import Cache, Cached
-from wheelfarm.http.connection import Pool, proxy_for, proxy_headers, request_target
+from wheelfarm.http.connection import (
+    Pool,
+    own_certificates,
+    proxy_for,
+    proxy_headers,
+    request_target,
+)
 from wheelfarm.http.credentials import (
     Login,
     Origin,
     authorization,
     login_of,
     origin,
+    told_to_us_alone,
     without_login,
 )
 from wheelfarm.http.errors import (
@@ -106,7 +113,13 @@ class Client:
 
     def told_login(self, url: str) -> bool:
         """Return whether a login is known for an address's host that an installer won't know."""
-        return origin(urlsplit(url)) in self._logins
+        parts = urlsplit(url)
+        return origin(parts) in self._tokens or told_to_us_alone(parts, self._logins)
+
+    def opens_alone(self, url: str) -> bool:
+        """Return whether an installer may be refused what we are given: a login, certificates."""
+        trusted = url.startswith("https://") and own_certificates() is not None
+        return trusted or self.told_login(url)
 
     def get(self, url: str, *, accept: str = "*/*", limit: int = MAX_PAGE) -> Response:
         """Return what stands at ``url``.

@@ -84,10 +84,15 @@ class Pool:
             return self._context
 
 
+def own_certificates() -> str | None:
+    """Return the variable that names certificates to trust; None where the system's count."""
+    return next((name for name in _CA_VARIABLES if os.environ.get(name)), None)
+
+
 def _tls_context() -> "ssl.SSLContext":
     import ssl
 
-    name = next((name for name in _CA_VARIABLES if os.environ.get(name)), None)
+    name = own_certificates()
     if name is None:
         return ssl.create_default_context()
     path = os.environ[name]

@@ -68,6 +68,16 @@ def authorization(
     own = login_of(asked)
     if own is not None and origin(parts) == origin(asked):
         return own.header
+    return _told(parts, settings) or _from_netrc(parts.hostname or "")
+
+
+def told_to_us_alone(parts: SplitResult, settings: Mapping[Origin, Login] = NOTHING) -> bool:
+    """Return whether an address is asked for with a login that no other program would find."""
+    return _told(parts, settings) is not None
+
+
+def _told(parts: SplitResult, settings: Mapping[Origin, Login]) -> str | None:
+    """Return the header of a login that stands in our own variables or settings."""
     name = _variable(parts)
     token = os.environ.get(f"WHEELFARM_TOKEN_{name}")
     if token:
@@ -81,7 +91,7 @@ def authorization(
         token = os.environ.get("GITHUB_TOKEN") or os.environ.get("GH_TOKEN")
         if token:
             return f"Bearer {token}"
-    return _from_netrc(parts.hostname or "")
+    return None
 
 
 def _variable(parts: SplitResult) -> str:

@@ -4,15 +4,25 @@ First what the wheels require besides, from the installer's own index, under con
 every project that is installed now to its very version; so an installer that would have to replace
 torch (or move anything else) fails before it changes anything, and names the conflict. Then the
 wheels themselves, without their requirements, by address and hash.
+
+A wheel that only we can have (its host wants a login that stands in an address, in our variables or
+settings, or certificates that ours name) is fetched by us first, into a folder that does not stay,
+and installed from there by version and hash. So no secret is handed to another program.
 """
 
 import os
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+from packaging.version import Version
 
 from wheelfarm import interpreter
 from wheelfarm.errors import BadInputError, BuildError, CouldNotLookError
+from wheelfarm.http import Client
+from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.needs import Need
 from wheelfarm.resolve.resolution import Resolution
@@ -21,7 +31,30 @@ from wheelfarm.resolve.writers.requirements import requirement as requirement_of
 from wheelfarm.values import value
 
 _PIP = ("-m", "pip")
+#: Told a wheel's name, how many of its bytes have come, and how many are expected.
+Progress = Callable[[str, int, int | None], None]
 _QUIET = ("--disable-pip-version-check", "--no-input")
+
+
+@value
+class PlannedWheel:
+    """One wheel, and whether we fetch it, since the installer could not."""
+
+    candidate: Candidate
+    ours: bool
+
+    @property
+    def verb(self) -> str:
+        """What is done with it, in words."""
+        return "download and install" if self.ours else "install"
+
+    @property
+    def line(self) -> str:
+        """The line of a requirements file that installs it; by version where it is ours."""
+        if not self.ours:
+            return requirement_of(self.candidate)
+        pin = f"{self.candidate.package}=={self.candidate.name.version}"
+        return f"{pin} --hash=sha256:{self.candidate.entry.sha256}"
 
 
 @value
@@ -35,7 +68,7 @@ class InstallPlan:
     python: str
     torch: tuple[str, ...]
     others: tuple[str, ...]
-    wheels: tuple[str, ...]
+    wheels: tuple["PlannedWheel", ...]
     constraints: tuple[str, ...]
     only_binary: tuple[str, ...]
 
@@ -49,15 +82,16 @@ class InstallPlan:
             *kept,
             *chosen,
             *(f"  require {text}" for text in self.others),
-            *(f"  install {text}" for text in self.wheels),
+            *(f"  {each.verb} {requirement_of(each.candidate)}" for each in self.wheels),
         ]
 
 
-def plan(resolution: Resolution, *, tool: str | None) -> InstallPlan:
+def plan(resolution: Resolution, client: Client, *, tool: str | None) -> InstallPlan:
     """Return what an installation does; nothing is changed yet.
 
-    Of what the index serves no source is ever built. Raises BadInputError where the host is
-    another machine.
+    ``client`` is the one that the answer came by: it says which files open to it alone. Of what
+    the index serves no source is ever built. Raises BadInputError where the host is another
+    machine.
     """
     host = resolution.host
     if host.interpreter.value is None:
@@ -77,7 +111,12 @@ def plan(resolution: Resolution, *, tool: str | None) -> InstallPlan:
         tool=_installer(host.interpreter.value, tool),
         python=host.interpreter.value,
         others=tuple(sorted(others)),
-        wheels=tuple(requirement_of(choice.candidate) for choice in resolution.choices),
+        wheels=tuple(
+            PlannedWheel(
+                candidate=choice.candidate, ours=client.opens_alone(choice.candidate.entry.url)
+            )
+            for choice in resolution.choices
+        ),
         torch=torch,
         constraints=tuple(
             f"{name}=={version}"
@@ -122,14 +161,17 @@ def _uv() -> str | None:
     return which("uv") or which("uv", path=str(Path(sys.executable).parent))
 
 
-def install(planned: InstallPlan) -> None:
-    """Do what was planned; whether torch is still what it was is looked at in the end.
+def install(planned: InstallPlan, client: Client, progress: Progress | None = None) -> None:
+    """Do what was planned; in the end it is looked at what is installed now.
 
-    Raises ProgramFailedError with the installer's own words, BuildError where torch changed.
+    ``progress`` is told of what ``client`` downloads. Raises ProgramFailedError with the
+    installer's own words, BuildError where torch changed or a wheel is not there afterwards, and
+    what ``Client.download`` raises.
     """
     before = _torch(planned.python)
     with tempfile.TemporaryDirectory(prefix="wheelfarm-install-") as name:
         folder = Path(name)
+        _fetch(planned, folder, client, progress)
         if planned.torch:
             _install_torch(planned)
         if planned.others:
@@ -139,6 +181,32 @@ def install(planned: InstallPlan) -> None:
     if before != after and not planned.torch:
         message = f"torch was {before} and is {after} after the installation"
         raise BuildError(message, hint="put it back, and report this")
+    _prove(planned)
+
+
+def _fetch(planned: InstallPlan, folder: Path, client: Client, progress: Progress | None) -> None:
+    """Download what is ours to fetch, before anything is changed."""
+    for wheel in planned.wheels:
+        if wheel.ours:
+            entry = wheel.candidate.entry
+            name = str(entry.name)
+            report = None if progress is None else partial(progress, name)
+            client.download(entry.url, folder / name, sha256=entry.sha256, progress=report)
+
+
+def _prove(planned: InstallPlan) -> None:
+    """Raise BuildError where a wheel is not installed, whatever the installer said."""
+    found = interpreter.ask(planned.python).installed()
+    for wheel in planned.wheels:
+        name = wheel.candidate.name
+        version = found.get(wheel.candidate.package)
+        if version is None or Version(version) != name.version:
+            message = f"{planned.tool[0]} ended well, but {name} is not what {planned.python} has"
+            raise BuildError(
+                message,
+                cause=f"it has {version}" if version else "it has no such package",
+                hint=f"the settings of {planned.tool[0]} may send it elsewhere",
+            )
 
 
 def _install_torch(planned: InstallPlan) -> None:
@@ -166,17 +234,31 @@ def _install_wheels(planned: InstallPlan, folder: Path) -> None:
     from wheelfarm.run import run
 
     wheels = folder / "wheels.txt"
-    wheels.write_text("".join(f"{line}\n" for line in planned.wheels), encoding="utf-8")
+    wheels.write_text("".join(f"{each.line}\n" for each in planned.wheels), encoding="utf-8")
+    ours = any(each.ours for each in planned.wheels)
+    # Addresses are asked for all the same; only names are looked up nowhere but in that folder.
+    found = ["--no-index", "--find-links", str(folder)] if ours else []
     run(
-        [*planned.tool[1:], "--no-deps", "--require-hashes", "--requirement", wheels],
+        [*planned.tool[1:], "--no-deps", "--require-hashes", *found, "--requirement", wheels],
         env=installer_environment(),
     )
 
 
 def installer_environment() -> dict[str, str]:
-    """Return the environment without settings that would turn an install into something else."""
-    hostile = {"PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_UPGRADE", "PIP_REQUIRE_VIRTUALENV"}
-    return {name: value for name, value in os.environ.items() if name not in hostile}
+    """Return the environment without settings that would turn an install into something else.
+
+    Nor does an installer, or what it builds, see the logins that are for us.
+    """
+    hostile = {
+        *("PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_UPGRADE", "PIP_REQUIRE_VIRTUALENV"),
+        *("PIP_DRY_RUN", "PIP_NO_DEPS", "PIP_PYTHON", "UV_NO_DEPS"),
+    }
+    ours = ("WHEELFARM_TOKEN_", "WHEELFARM_LOGIN_")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in hostile and not name.startswith(ours)
+    }
 
 
 def _torch(python: str) -> str | None:

@@ -98,8 +98,8 @@ class Session:
         }
         if locked:
             note = (
-                f"files of {', '.join(sorted(map(str, locked)))} need a login, which no lock "
-                "holds: give your installer one, in netrc or a keyring"
+                f"files of {', '.join(sorted(map(str, locked)))} are asked for with a login, which "
+                "no lock holds: an installer of the lock needs it in netrc or a keyring"
             )
             resolution = replace(resolution, notes=(*resolution.notes, note))
         return Profile(name=name, resolution=resolution)

@@ -16,6 +16,7 @@ from tests.farm_site import FarmSite
 from tests.loopback import Loopback, serving
 from tests.wheels import make_wheel
 from wheelfarm.cli import main
+from wheelfarm.reading import parse_toml
 from wheelfarm.run import ProgramFailedError
 
 TORCH = f"torch-2.14.1-{TAG}-{TAG}-manylinux_2_28_x86_64.whl"
@@ -104,6 +105,92 @@ def test_the_folder_installs_with_all_that_is_needed(
     )
     assert done.returncode == 0, done.stderr
     assert len(pypi.requests) == asked
+    for name in ("diso", "torch", "numpy", "deep"):
+        assert list(site_packages(there).glob(f"{name}-*.dist-info")), name
+
+
+@pytest.mark.parametrize("tool", ["uv", "pip"])
+def test_the_pylock_alone_installs_all_that_is_needed(
+    site: FarmSite, pypi: Loopback, tmp_path: Path, tool: str
+) -> None:
+    from packaging.pylock import Pylock
+
+    here = make_environment(tmp_path / "here")
+    install_torch(here, "2.14.1+cu130", metadata="2.14.1")
+    with serving(site.folder) as server:
+        flags = ["--index", server.url, "--output", str(tmp_path / "made"), "--with-dependencies"]
+        assert main(["bundle", "diso", *flags, "--python", str(here)]) == 0
+        folder = (tmp_path / "made").rename(tmp_path / "carried")
+        assert main(["resolve", "--check", str(folder / "pylock.toml")]) == 0
+    document = parse_toml((folder / "pylock.toml").read_text(encoding="utf-8"), "pylock.toml")
+    Pylock.from_dict(document).validate()
+    for package in document["packages"]:
+        (wheel,) = package["wheels"]
+        data = (folder / wheel["path"]).read_bytes()
+        assert wheel["hashes"]["sha256"] == hashlib.sha256(data).hexdigest()
+    there = make_environment(tmp_path / "there")
+    if tool == "uv":
+        argv = [str(UV), "pip", "install", "--python", str(there), "--no-cache", "--offline"]
+    else:
+        argv = [sys.executable, "-m", "pip", "--python", str(there), "install"]
+    asked = len(pypi.requests)
+    done = subprocess.run(
+        [*argv, "--no-index", "-r", str(folder / "pylock.toml")],
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(pypi.requests) == asked
+    for name in ("diso", "torch", "numpy", "deep"):
+        assert list(site_packages(there).glob(f"{name}-*.dist-info")), name
+
+
+@pytest.mark.parametrize("tool", ["uv", "pip"])
+def test_a_pylock_of_two_hosts_marks_their_dependencies(
+    site: FarmSite, pypi: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str], tool: str
+) -> None:
+    profiles = []
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    monkeypatch = pytest.MonkeyPatch()
+    for name, python in (("ours", ours), ("theirs", THEIR_PYTHON)):
+        page = pypi.folder / "whl" / "cu130" / "torch"
+        page.mkdir(parents=True, exist_ok=True)
+        tag = "cp" + python.replace(".", "")
+        make_wheel(page, f"torch-2.14.1+cu130-{tag}-{tag}-manylinux_2_28_x86_64.whl")
+        wheels = sorted(path.name for path in page.glob("*.whl"))
+        links = "".join(f'<a href="{quote(wheel)}">{wheel}</a>' for wheel in wheels)
+        (page / "index.html").write_text(f"<html><body>{links}</body></html>")
+        words = ["--python-version", python, "--platform", "linux_x86_64", "--libc", "2.36"]
+        capsys.readouterr()
+        main(["host", "--json", *words, "--torch", "2.14.1+cu130", "--gpu", "9.0"])
+        saved = tmp_path / f"{name}.json"
+        saved.write_text(capsys.readouterr().out, encoding="utf-8")
+        profiles += ["--profile", f"{name}={saved}"]
+    with monkeypatch.context() as patch:
+        patch.setenv("WHEELFARM_TORCH_INDEX", f"{pypi.url}whl")
+        assert bundle(site, tmp_path / "made", *profiles) == 0
+    document = parse_toml((tmp_path / "made/pylock.toml").read_text(encoding="utf-8"), "pylock")
+    markers = {
+        (package["name"], package["wheels"][0]["name"].split("-")[2]): package["marker"]
+        for package in document["packages"]
+    }
+    assert markers["torch", TAG] == "'ours' in extras"
+    assert markers["torch", THEIRS] == "'theirs' in extras"
+    assert markers["numpy", "py3"] == "'ours' in extras or 'theirs' in extras"
+    there = make_environment(tmp_path / "there")
+    lock = str(tmp_path / "made" / "pylock.toml")
+    if tool == "uv":
+        argv = [str(UV), "pip", "install", "--python", str(there), "--no-cache", "--offline"]
+        chosen = ["-r", lock, "--extra", "ours"]
+    else:
+        argv = [sys.executable, "-m", "pip", "--python", str(there), "install"]
+        chosen = ["-r", f"{lock}[ours]"]
+    done = subprocess.run(
+        [*argv, "--no-index", *chosen], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
     for name in ("diso", "torch", "numpy", "deep"):
         assert list(site_packages(there).glob(f"{name}-*.dist-info")), name
 

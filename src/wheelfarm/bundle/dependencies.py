@@ -1,15 +1,16 @@
 """What bundled wheels need besides: torch and projects of PyPI, downloaded by pip, pinned by hash.
 
 pip resolves and downloads for each host (``pip download``; only wheels, nothing is built); what it
-brought is put beside the bundle's wheels and named in a file by version and hash. For another
-machine than this pip is told its Python and platform, but judges requirements' markers by the
-Python that it runs on, which is pip's own limit.
+brought is put beside the bundle's wheels and named by version and hash, in a file of its own and in
+the bundle's pylock. For another machine than this pip is told its Python and platform, but judges
+requirements' markers by the Python that it runs on, which is pip's own limit.
 """
 
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from wheelfarm import files, interpreter
 from wheelfarm.errors import BadInputError, CouldNotLookError
@@ -17,25 +18,63 @@ from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.install import installer_environment
 from wheelfarm.resolve.lock import Profile
+from wheelfarm.resolve.locked import DEPENDENCY
+from wheelfarm.resolve.writers.pylock import marker_of
+from wheelfarm.values import value
 
 #: The oldest glibc that wheels are tagged for (PEP 513), and the first of PEP 600's tags in use.
 _OLDEST_GLIBC_MINOR = 5
 _LEGACY = ("manylinux2014", "manylinux2010", "manylinux1")
 
 
-def add_dependencies(profile: Profile, folder: Path) -> str | None:
-    """Download what a profile's wheels need besides into ``folder/wheels``; return the file of it.
+@value
+class Dependency:
+    """One wheel that a profile's wheels need besides, as it lies in the bundle."""
 
-    None where nothing is needed. Raises CouldNotLookError where there is no pip,
+    name: WheelName
+    sha256: str
+    profile: str
+
+    @property
+    def pin(self) -> str:
+        """The line of a requirements file that installs it."""
+        return f"{self.name.package}=={self.name.version} --hash=sha256:{self.sha256}"
+
+
+def locked_dependencies(dependencies: Sequence[Dependency]) -> list[dict[str, Any]]:
+    """Return the entries of a pylock (PEP 751) for wheels below ``wheels``, one per wheel.
+
+    A wheel of named profiles is marked with their extras, and each entry says that it is none of
+    the wheels that were asked for.
+    """
+    found: dict[str, tuple[Dependency, list[str]]] = {}
+    for each in dependencies:
+        found.setdefault(str(each.name), (each, []))[1].append(each.profile)
+    entries = []
+    for _, (each, taken) in sorted(found.items()):
+        entry: dict[str, Any] = {"name": each.name.package, "version": str(each.name.version)}
+        if any(taken):
+            entry["marker"] = marker_of(taken)
+        hashes = {"sha256": each.sha256}
+        name = str(each.name)
+        entry["wheels"] = [{"name": name, "path": f"wheels/{name}", "hashes": hashes}]
+        entry["tool"] = {"wheelfarm": {DEPENDENCY: True}}
+        entries.append(entry)
+    return entries
+
+
+def add_dependencies(profile: Profile, folder: Path) -> tuple[Dependency, ...]:
+    """Download what a profile's wheels need besides into ``folder/wheels``; return it.
+
+    Its pins are written to ``dependencies.txt``, or ``dependencies-<profile>.txt``, where anything
+    is needed. Raises CouldNotLookError where there is no pip,
     ProgramFailedError with pip's own words where it finds no wheel.
     """
     pin = profile.resolution.torch
     torch = () if pin is None else pin.requirements()
     needs = {need.unconditional for choice in profile.resolution.choices for need in choice.outside}
     if not torch and not needs:
-        return None
-    suffix = f"-{profile.name}" if profile.name else ""
-    name = f"dependencies{suffix}.txt"
+        return ()
     with tempfile.TemporaryDirectory(prefix="wheelfarm-bundle-") as made:
         brought = Path(made)
         pip = _pip(profile.resolution.host)
@@ -44,24 +83,31 @@ def add_dependencies(profile: Profile, folder: Path) -> str | None:
             _download(pip, torch, brought, index)
         if needs:
             _download(pip, sorted(needs), brought)
-        lines = [_keep(path, folder / "wheels") for path in sorted(brought.glob("*.whl"))]
+        paths = sorted(brought.glob("*.whl"))
+        found = tuple(_keep(path, folder / "wheels", profile.name) for path in paths)
+    name = dependencies_file(profile.name)
     head = [
         f"# What the wheels need besides: pip install --no-deps --require-hashes -r {name}",
         "--no-index",
         "--find-links ./wheels",
     ]
-    files.write_text(folder / name, "\n".join([*head, *lines]) + "\n")
-    return name
+    files.write_text(folder / name, "\n".join([*head, *(each.pin for each in found)]) + "\n")
+    return found
 
 
-def _keep(path: Path, wheels: Path) -> str:
-    """Put a downloaded wheel beside the others; return its pin."""
+def dependencies_file(profile: str) -> str:
+    """Return the name of the file that pins a profile's dependencies."""
+    return f"dependencies-{profile}.txt" if profile else "dependencies.txt"
+
+
+def _keep(path: Path, wheels: Path, profile: str) -> Dependency:
+    """Put a downloaded wheel beside the others."""
     name = WheelName.parse(path.name)
     target = wheels / path.name
     sha256 = files.sha256(path)
     if not target.is_file() or files.sha256(target) != sha256:
         files.copy(path, target)
-    return f"{name.package}=={name.version} --hash=sha256:{sha256}"
+    return Dependency(name=name, sha256=sha256, profile=profile)
 
 
 def _download(

@@ -73,14 +73,21 @@ def write_bundle(
     for choice, _ in choices:
         _fetch(choice, folder / "wheels", client, progress)
     _write_index([choice for choice, _ in choices], folder)
-    locks = _write_locks(profiles, question, folder)
     outside = _outside(profiles)
+    entries: list[dict[str, Any]] = []
+    added: tuple[str, ...] = ()
     if dependencies:
-        from wheelfarm.bundle.dependencies import add_dependencies
+        from wheelfarm.bundle.dependencies import (
+            add_dependencies,
+            dependencies_file,
+            locked_dependencies,
+        )
 
-        added = (add_dependencies(profile, folder) for profile in profiles)
-        locks += tuple(name for name in added if name is not None)
+        found = [each for profile in profiles for each in add_dependencies(profile, folder)]
+        entries = locked_dependencies(found)
+        added = tuple(dict.fromkeys(dependencies_file(each.profile) for each in found))
         outside = ()
+    locks = (*_write_locks(profiles, question, folder, entries), *added)
     bundle = Bundle(
         folder=folder,
         wheels=tuple(str(choice.candidate.name) for choice, _ in choices),
@@ -146,8 +153,16 @@ def _document(body: str) -> str:
     return f"<!DOCTYPE html>\n<html><body>\n{body}</body></html>\n"
 
 
-def _write_locks(profiles: Sequence[Profile], question: Question, folder: Path) -> tuple[str, ...]:
-    """Write a requirements file per profile and one pylock, both of files beside them."""
+def _write_locks(
+    profiles: Sequence[Profile],
+    question: Question,
+    folder: Path,
+    dependencies: Sequence[dict[str, Any]],
+) -> tuple[str, ...]:
+    """Write a requirements file per profile and one pylock, both of files beside them.
+
+    The pylock lists the dependencies that the folder holds too.
+    """
     written = []
     for profile in profiles:
         suffix = f"-{profile.name}" if profile.name else ""
@@ -170,6 +185,7 @@ def _write_locks(profiles: Sequence[Profile], question: Question, folder: Path) 
         for wheel in package["wheels"]:
             del wheel["url"]
             wheel["path"] = f"wheels/{wheel['name']}"
+    document["packages"] += dependencies
     files.write_text(folder / "pylock.toml", tomlkit.dumps(document))
     return (*written, "pylock.toml")
 

@@ -50,6 +50,6 @@ def _why(wheel: LockedWheel, profile: Profile, answer: Answer) -> str:
     if wanted is not None:
         for failure in failures(same[0], wanted, answer.target):
             return f"{name} {failure.reason}"
-    if address(same[0]) != wheel.url:
+    if "://" in wheel.url and address(same[0]) != wheel.url:
         return f"{name} stands at another address now ({address(same[0])})"
     return f"{name} fits no longer with the other packages"

@@ -17,6 +17,8 @@ _REQUIREMENT = re.compile(
 )
 _URL = re.compile(r"(?P<url>[^#]+)#sha256=(?P<sha256>[0-9a-f]{64})")
 _EXTRA = re.compile(r"'([^']+)' in extras")
+#: The key of our own table that marks what a bundle holds besides the wheels that were asked for.
+DEPENDENCY = "dependency"
 
 
 @value
@@ -89,11 +91,13 @@ def _requirements(path: Path, text: str) -> Lock:
 
 def _pylock(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
     for package in document.get("packages", []):
+        if package.get("tool", {}).get("wheelfarm", {}).get(DEPENDENCY):
+            continue
         names = tuple(_EXTRA.findall(str(package.get("marker", "")))) or ("",)
         for wheel in package.get("wheels", []):
             yield LockedWheel(
                 name=str(package.get("name")),
-                url=str(wheel.get("url")),
+                url=str(wheel.get("url") or wheel.get("path")),
                 sha256=str(wheel.get("hashes", {}).get("sha256")),
                 profiles=names,
             )

@@ -56,11 +56,16 @@ def _torch(profile: Profile) -> dict[str, Any]:
     return entry
 
 
+def marker_of(profiles: Sequence[str]) -> str:
+    """Return the marker of an entry that only some profiles take: one of their extras is asked."""
+    return " or ".join(f"'{name}' in extras" for name in profiles)
+
+
 def _package(choice: Choice, taken: tuple[str, ...]) -> dict[str, Any]:
     entry = choice.candidate.entry
     package: dict[str, Any] = {"name": choice.candidate.package, "version": str(entry.name.version)}
     if any(taken):
-        package["marker"] = " or ".join(f"'{name}' in extras" for name in taken)
+        package["marker"] = marker_of(taken)
     if entry.requires_python:
         package["requires-python"] = entry.requires_python
     wheel: dict[str, Any] = {"name": str(entry.name), "url": address(choice.candidate)}

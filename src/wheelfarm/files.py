@@ -2,6 +2,8 @@
 
 import contextlib
 import errno
+import fnmatch
+import glob
 import hashlib
 import os
 import shutil
@@ -9,8 +11,9 @@ import stat
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from wheelfarm import locks
@@ -18,6 +21,10 @@ from wheelfarm.errors import BadInputError, CouldNotLookError
 
 _CHUNK = 1 << 20
 _REMOVAL_ROUNDS = 5
+#: How the name of what is not whole yet ends, behind a dot, its later name and eight letters.
+_UNFINISHED = ".part"
+#: Where no lock tells the living from the dead: untouched for so long (seconds) is dead.
+_FORGOTTEN = 24 * 3600
 
 #: No archive that we unpack may claim more than this (bytes); a CUDA source tree is far smaller.
 MAX_UNPACKED = 8 << 30
@@ -38,27 +45,98 @@ def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; on success it becomes ``path`` in one step.
 
     The bytes are on disk (fsync) before the name changes. On any exception the temporary file is
-    removed and whatever stood at ``path`` stays. Raises DiskFullError where there is no room.
+    removed and whatever stood at ``path`` stays; what a killed process left, ``dead`` finds. The
+    temporary file is to be written, not to be replaced by another. Raises DiskFullError where there
+    is no room.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with disk_full_named(path), _unfinished(path, tempfile.mkstemp) as temporary:
         yield temporary
         _sync(temporary)
         temporary.chmod(0o644)
         temporary.replace(path)
         _sync(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-            message = f"no room left to write {path}"
-            raise DiskFullError(message, hint="free some disk space and run again") from error
-        raise
+
+
+@contextlib.contextmanager
+def _unfinished(path: Path, make: Callable[..., tuple[int, str] | str]) -> Iterator[Path]:
+    """Yield a new file or folder beside ``path``, which is gone after a failure.
+
+    It is locked until the end, so that it can be told from what a killed process left.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary, handle = _begun(path, make)
+    try:
+        yield temporary
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        remove(temporary)
         raise
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _begun(path: Path, make: Callable[..., tuple[int, str] | str]) -> tuple[Path, int | None]:
+    """Return a new unfinished file or folder, and what holds its lock.
+
+    Windows has no lock on a folder, and no new name for an open file: there only time tells.
+    """
+    while True:
+        made = make(prefix=f".{path.name}.", suffix=_UNFINISHED, dir=path.parent)
+        handle, name = made if isinstance(made, tuple) else (None, made)
+        if sys.platform == "win32":
+            if handle is not None:
+                os.close(handle)
+            return Path(name), None
+        if handle is None:
+            handle = os.open(name, os.O_RDONLY)
+        # A file system without locks has none that somebody else could get either.
+        with contextlib.suppress(OSError):
+            locks.lock(handle)
+        if Path(name).exists():
+            return Path(name), handle
+        # Somebody looked between our two steps, and took it for a dead process's.
+        os.close(handle)
+
+
+def is_unfinished(path: Path) -> bool:
+    """Return whether a file's or folder's name is that of something that is not whole yet."""
+    return fnmatch.fnmatchcase(path.name, f".*.????????{_UNFINISHED}")
+
+
+def remove_dead(path: Path) -> None:
+    """Remove what killed processes left of a file or folder that they were to put at ``path``."""
+    for left in dead(path.parent, glob.escape(path.name)):
+        remove(left)
+
+
+def dead(folder: Path, name: str = "*", *, deep: bool = False) -> Iterator[Path]:
+    """Yield what killed processes left half-written in ``folder``, each while it is ours.
+
+    ``name`` (a pattern) is what they were to become; with ``deep`` all folders below are looked at.
+    What a living process writes is locked, and stays.
+    """
+    pattern = f".{name}.????????{_UNFINISHED}"
+    for path in sorted(folder.rglob(pattern) if deep else folder.glob(pattern)):
+        with claimed(path) as free:
+            if free:
+                yield path
+
+
+@contextlib.contextmanager
+def claimed(path: Path) -> Iterator[bool]:
+    """Yield whether nobody writes an unfinished file or folder; then it is ours in the block."""
+    if sys.platform == "win32":
+        yield time.time() - path.lstat().st_mtime > _FORGOTTEN
+        return
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        yield False
+        return
+    try:
+        yield locks.try_lock(handle)
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager
@@ -103,6 +181,26 @@ def copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, temporary)
 
 
+def copy_new(source: Path, target: Path) -> bool:
+    """Copy a file's bytes to ``target`` where that name is free, whole or not at all.
+
+    Returns whether it was.
+    """
+    with disk_full_named(target), _unfinished(target, tempfile.mkstemp) as temporary:
+        shutil.copyfile(source, temporary)
+        _sync(temporary)
+        temporary.chmod(0o644)
+        try:
+            # A hard link is the one way to a whole file that fails where the name is taken.
+            os.link(temporary, target)
+        except FileExistsError:
+            return False
+        finally:
+            temporary.unlink()
+        _sync(target.parent)
+    return True
+
+
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file as 64 hexadecimal digits."""
     digest = hashlib.sha256()
@@ -140,17 +238,16 @@ def try_locked(path: Path) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def replacing_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder beside ``path``; on success it takes the place of ``path``."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
-    try:
+    """Yield an empty folder beside ``path``; on success it takes the place of ``path``.
+
+    What killed processes left of the same folder is removed before.
+    """
+    remove_dead(path)
+    with _unfinished(path, tempfile.mkdtemp) as temporary:
         yield temporary
         temporary.chmod(0o755)
         remove(path)
         temporary.rename(path)
-    except BaseException:
-        remove(temporary)
-        raise
 
 
 def remove(path: Path) -> None:

@@ -1,8 +1,13 @@
 """Where a user's own files lie, as far as the system knows."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from wheelfarm.errors import CouldNotLookError
+
+#: The variable that names the folder of all caches.
+CACHE_VARIABLE = "WHEELFARM_CACHE"
 
 
 def home_or_none() -> Path | None:
@@ -20,3 +25,28 @@ def home(variable: str) -> Path:
         message = "this user has no home folder: HOME is not set, and the system knows none"
         raise CouldNotLookError(message, hint=f"set HOME, or {variable}")
     return found
+
+
+def cache_root(environ: Mapping[str, str] = os.environ, *, variable: str = CACHE_VARIABLE) -> Path:
+    """Return the folder of all caches of this user: WHEELFARM_CACHE, else the system's usual place.
+
+    Raises CouldNotLookError where no home is known, with ``variable`` as a way.
+    """
+    if given := environ.get(CACHE_VARIABLE, "").strip():
+        return Path(given).expanduser().absolute()
+    if local := environ.get("LOCALAPPDATA", "").strip():
+        return Path(local) / "wheelfarm" / "cache"
+    if base := environ.get("XDG_CACHE_HOME", "").strip():
+        return Path(base).expanduser().absolute() / "wheelfarm"
+    return home(variable) / ".cache" / "wheelfarm"
+
+
+def make_folder(folder: Path) -> Path:
+    """Make a folder of the cache; CouldNotLookError names the variable where that is refused."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"the folder {folder} cannot be made: {error.strerror}"
+        hint = f"set {CACHE_VARIABLE} to a folder that you may write to"
+        raise CouldNotLookError(message, hint=hint) from error
+    return folder

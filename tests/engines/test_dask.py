@@ -12,8 +12,8 @@ from tests.engines.conftest import CELLS, Farm, wheels_of
 from tests.engines.test_local import running, slow_once, until
 from wheelfarm import guard
 from wheelfarm.build.environment import Environment
-from wheelfarm.build.workspace import cache_root
 from wheelfarm.engines.dask import Workers
+from wheelfarm.places import cache_root
 
 if TYPE_CHECKING:
     import subprocess

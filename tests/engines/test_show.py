@@ -9,7 +9,7 @@ from tests.engines.cluster import cluster
 from tests.engines.conftest import CELLS, Farm, wheels_of, write_farm
 from tests.engines.workflow_runner import Runner
 from wheelfarm.build.environment import Environment
-from wheelfarm.build.workspace import cache_root
+from wheelfarm.places import cache_root
 
 pytestmark = [pytest.mark.full, pytest.mark.compile, pytest.mark.torch]
 

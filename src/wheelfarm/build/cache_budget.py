@@ -1,20 +1,22 @@
 """Hold a machine's caches under a disk budget: folders and a budget come in, what goes is removed.
 
-Compiler results, environments and downloads are removed in the order of their last use. What a
-running build uses is left alone: environments are locked by the step that makes them, and a result
-that vanishes under a build is only compiled again.
+What killed processes left half-written goes first, whatever the budget; then everything else in
+the order of its last use. What is being made is left alone, as its maker holds a lock; a result
+that vanishes under a build is only made again.
 """
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from wheelfarm import files
 
-Kind = Literal["compiler result", "environment", "download"]
+Kind = Literal[
+    "leftover", "compiler result", "environment", "download", "floor", "JIT result", "facts", "page"
+]
 
 #: Touched by every build in an environment.
 _USED = ".wheelfarm-used"
@@ -56,9 +58,11 @@ def collect(cache: Path, budget: int, *, remove: bool = True) -> Collected:
 
     With ``remove`` false nothing is removed; the answer is what would be.
     """
-    items = inventory(cache)
-    before = total = sum(item.bytes for item in items)
-    removed: list[Kept] = []
+    removed = [_left(path, remove=remove) for path in _dead(cache)]
+    left = {item.path for item in removed}
+    items = [item for item in inventory(cache) if item.path not in left]
+    total = sum(item.bytes for item in items)
+    before = total + sum(item.bytes for item in removed)
     in_use: list[Path] = []
     for item in items:
         if total <= budget:
@@ -71,6 +75,23 @@ def collect(cache: Path, budget: int, *, remove: bool = True) -> Collected:
     return Collected(before=before, after=total, removed=tuple(removed), in_use=tuple(in_use))
 
 
+def _dead(cache: Path) -> Iterator[Path]:
+    """Yield what killed processes left; the insides of environments are their installers'."""
+    yield from files.dead(cache)
+    for area in sorted(cache.iterdir()) if cache.is_dir() else ():
+        if area.is_dir():
+            yield from files.dead(area, deep=area.name != "environments")
+
+
+def _left(path: Path, *, remove: bool) -> Kept:
+    left = _folder("leftover", path) if path.is_dir() else _file("leftover", path)
+    if remove:
+        files.remove(path)
+        # A download's address and validator lie beside what has come of it.
+        files.remove(path.with_name(f"{path.name}.json"))
+    return left
+
+
 def _kept(cache: Path) -> Iterator[Kept]:
     for path in _files(cache / "compilers"):
         # ccache's own marks are no results, and a few bytes.
@@ -78,11 +99,17 @@ def _kept(cache: Path) -> Iterator[Kept]:
             yield _file("compiler result", path)
     for path in _files(cache / "downloads"):
         yield _file("download", path)
-    environments = cache / "environments"
-    if environments.is_dir():
-        for folder in sorted(environments.iterdir()):
-            if folder.is_dir():
-                yield _environment(folder)
+    for path in _files(cache / "facts"):
+        yield _file("facts", path)
+    for path in cache.glob("*.page"):
+        yield _file("page", path)
+    for folder in _folders(cache / "environments"):
+        yield _folder("environment", folder)
+    for folder in _folders(cache / "floors"):
+        yield _folder("floor", folder)
+    for name in _folders(cache / "jit" / "v1"):
+        for folder in _folders(name):
+            yield _folder("JIT result", folder)
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -90,26 +117,63 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
 
 
+def _folders(folder: Path) -> Iterator[Path]:
+    if folder.is_dir():
+        yield from (path for path in sorted(folder.iterdir()) if path.is_dir())
+
+
 def _file(kind: Kind, path: Path) -> Kept:
     status = path.stat()
     return Kept(kind=kind, path=path, bytes=status.st_size, used=status.st_mtime)
 
 
-def _environment(folder: Path) -> Kept:
+def _folder(kind: Kind, folder: Path) -> Kept:
+    """Return a folder as one thing; what marks its use is touched by whoever uses it."""
     size = 0
     for base, _, names in os.walk(folder):
         for name in names:
             size += (Path(base) / name).lstat().st_size
-    mark = folder / _USED
-    used = (mark if mark.exists() else folder).stat().st_mtime
-    return Kept(kind="environment", path=folder, bytes=size, used=used)
+    marks = (folder / _USED, folder / "record.json", folder / "manifest.json")
+    mark = next((mark for mark in marks if mark.exists()), folder)
+    return Kept(kind=kind, path=folder, bytes=size, used=mark.stat().st_mtime)
 
 
 def _remove(item: Kept) -> bool:
-    if item.kind != "environment":
-        item.path.unlink(missing_ok=True)
-        return True
-    with files.try_locked(item.path.with_name(f"{item.path.name}.lock")) as free:
+    """Remove a thing unless somebody makes it now; return whether it is gone."""
+    how: Callable[[Path], bool] = {
+        "environment": _remove_locked_beside,
+        "floor": _remove_locked_beside,
+        "JIT result": _remove_locked_inside,
+        "download": _remove_download,
+    }.get(item.kind, _remove_file)
+    return how(item.path)
+
+
+def _remove_file(path: Path) -> bool:
+    path.unlink(missing_ok=True)
+    return True
+
+
+def _remove_download(path: Path) -> bool:
+    """Remove a download, or what has come of one that nobody goes on with now."""
+    if path.suffix != ".part":
+        return _remove_file(path)
+    with files.claimed(path) as free:
+        return free and _remove_file(path)
+
+
+def _remove_locked_beside(folder: Path) -> bool:
+    with files.try_locked(folder.with_name(f"{folder.name}.lock")) as free:
         if free:
-            files.remove(item.path)
+            files.remove(folder)
+        return free
+
+
+def _remove_locked_inside(folder: Path) -> bool:
+    """Empty a folder up to its lock, for which another process may wait."""
+    with files.try_locked(folder / "lock") as free:
+        if free:
+            for path in folder.iterdir():
+                if path.name != "lock":
+                    files.remove(path)
         return free

@@ -4,7 +4,6 @@
 downloads, compiler caches. ``<farm>/.wheelfarm`` holds the cells' build folders.
 """
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,15 +11,7 @@ from wheelfarm.build.costs import CostBook, SharedCosts
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.files import free_bytes
 from wheelfarm.model.cell import CellId
-
-
-def cache_root() -> Path:
-    """Return the folder shared by all farms of this user."""
-    given = os.environ.get("WHEELFARM_CACHE")
-    if given:
-        return Path(given).expanduser().absolute()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser().absolute() / "wheelfarm"
+from wheelfarm.places import cache_root
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
     from wheelfarm.build.cache import record_verdict
     from wheelfarm.build.cache_doctor import examine
     from wheelfarm.build.compile import system_path
-    from wheelfarm.build.workspace import cache_root
+    from wheelfarm.places import cache_root
 
     with tempfile.TemporaryDirectory(prefix="wheelfarm-doctor-") as name:
         folder = Path(name)
@@ -97,7 +97,7 @@ def _toolkit(arguments: argparse.Namespace, folder: Path) -> Path:
 
 def _collect(arguments: argparse.Namespace) -> int:
     from wheelfarm.build.cache_budget import collect
-    from wheelfarm.build.workspace import cache_root
+    from wheelfarm.places import cache_root
 
     budget = parse_size(arguments.budget)
     done = collect(cache_root(), budget, remove=not arguments.dry_run)

@@ -1,9 +1,16 @@
-"""``wheelfarm prune``: propose superseded wheels, and take them out only with ``--apply``."""
+"""``wheelfarm prune``: propose superseded wheels, and take them out only with ``--apply``.
+
+So go, from a store on this machine, files that killed processes left half-written.
+"""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from wheelfarm.cli.output import print_json, print_table
+from wheelfarm.cli.output import clean, print_json, print_table
 from wheelfarm.cli.store_option import add_store_option, existing_store_of
+
+if TYPE_CHECKING:
+    from wheelfarm.store.protocol import Store
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,12 +44,30 @@ def execute(arguments: argparse.Namespace) -> int:
         rows += [(each.candidate.filename, each.reason) for each in rejected]
         if arguments.apply and rejected:
             remove(store, package, frozenset(each.candidate.filename for each in rejected))
+    left = [] if names else _left(store, apply=arguments.apply)
     if arguments.json:
         wheels = [{"wheel": wheel, "reason": reason} for wheel, reason in rows]
-        print_json("wheelfarm.prune/1", {"applied": arguments.apply, "wheels": wheels})
+        print_json(
+            "wheelfarm.prune/1", {"applied": arguments.apply, "wheels": wheels, "left": left}
+        )
         return 0
     if rows:
         print_table(("wheel", "reason"), rows)
     done = "removed" if arguments.apply else "would go; nothing was changed (add --apply)"
     print(f"{len(rows)} wheels {done}")
+    for path in left:
+        print(f"left by a killed process: {clean(path)}")
     return 0
+
+
+def _left(store: "Store", *, apply: bool) -> list[str]:
+    """Return the half-written files of a store on this machine; remove them where asked to."""
+    from wheelfarm import files
+
+    folder = store.folder()
+    found = []
+    for path in files.dead(folder.parent, deep=True) if folder is not None else ():
+        found.append(str(path))
+        if apply:
+            files.remove(path)
+    return found

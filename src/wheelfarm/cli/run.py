@@ -101,8 +101,8 @@ def _options(arguments: argparse.Namespace) -> "RunOptions":
 
 
 def _in_container(arguments: argparse.Namespace, options: "RunOptions") -> int:
-    from wheelfarm.build.workspace import cache_root
     from wheelfarm.engines.container import ContainerRun, run_in_container
+    from wheelfarm.places import cache_root
 
     words = [word for name in options.only for word in ("--only", name)]
     for name, given in (

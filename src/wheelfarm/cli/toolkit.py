@@ -101,10 +101,10 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _show_floor(arguments: argparse.Namespace) -> int:
     from wheelfarm.model.versions import Minor
+    from wheelfarm.places import cache_root
     from wheelfarm.toolkit.floor.binutils import host_compiler
     from wheelfarm.toolkit.floor.prepare import prepare_floor
     from wheelfarm.toolkit.layout import Machine
-    from wheelfarm.toolkit.place import cache_root
 
     glibc = Minor.parse(arguments.floor)
     compiler = host_compiler(arguments.compiler)

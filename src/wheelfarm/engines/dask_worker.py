@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelfarm import __version__, files
-from wheelfarm.build.workspace import Workspace, cache_root
+from wheelfarm.build.workspace import Workspace
 from wheelfarm.engines.exchange import Exchange, open_exchange
 from wheelfarm.engines.farm_cells import CellFinder
 from wheelfarm.engines.farm_files import shared_costs, unpack_farm
@@ -16,6 +16,7 @@ from wheelfarm.engines.job import JobOptions, JobPlace, run_job
 from wheelfarm.engines.job_result import JobResult
 from wheelfarm.engines.plan_file import PlannedJob
 from wheelfarm.errors import CouldNotLookError
+from wheelfarm.places import cache_root
 from wheelfarm.run import guard_children, stop_children
 
 

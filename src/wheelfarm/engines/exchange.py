@@ -48,18 +48,7 @@ class FolderExchange:
 
     def put_new(self, name: str, source: Path) -> bool:
         """Copy a file into the folder where its name is free."""
-        target = self._path(name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staged = target.with_name(f".{target.name}.{os.getpid()}.new")
-        files.copy(source, staged)
-        try:
-            # A hard link is the one way to a whole file that fails where the name is taken.
-            os.link(staged, target)
-        except FileExistsError:
-            return False
-        finally:
-            staged.unlink(missing_ok=True)
-        return True
+        return files.copy_new(source, self._path(name))
 
     def get(self, name: str, target: Path) -> bool:
         """Copy a file out of the folder."""

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from wheelfarm.places import home
+from wheelfarm.places import cache_root
 from wheelfarm.values import value
 
 _KEPT_HEADERS = ("etag", "last-modified", "content-type")
@@ -35,12 +35,9 @@ class Cached:
 
 
 def default_folder() -> Path:
-    """Return the user's cache folder for pages (XDG Base Directory Specification)."""
+    """Return the folder of the user's pages: WHEELFARM_CACHE_DIR, else that of all caches."""
     given = os.environ.get("WHEELFARM_CACHE_DIR")
-    if given:
-        return Path(given)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else home("WHEELFARM_CACHE_DIR") / ".cache") / "wheelfarm"
+    return Path(given) if given else cache_root(variable="WHEELFARM_CACHE_DIR")
 
 
 class Cache:

@@ -145,6 +145,7 @@ class SiteTree:
             if not target.samefile(source):
                 files.copy(source, target)
         except OSError:
+            files.remove_dead(target)
             files.copy(source, target)
 
     def change(
@@ -199,9 +200,14 @@ class SiteTree:
 
 
 def _only_here(folder: Path, other: Path | None) -> Path | None:
-    """Return a file under ``folder`` that ``other`` has not, None where it has all of them."""
+    """Return a file under ``folder`` that ``other`` has not, None where it has all of them.
+
+    What a killed copy left is nobody's file.
+    """
     for path in (folder, *folder.rglob("*")):
         there = None if other is None else other / path.relative_to(folder)
+        if files.is_unfinished(path):
+            continue
         if path.is_file() and (there is None or not there.is_file()):
             return path
     return None

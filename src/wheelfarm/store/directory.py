@@ -102,6 +102,7 @@ class DirectoryStore:
                 return key
             message = f"{key} stands in {self.location} with other bytes"
             raise RefusedError(message, cause="the file was damaged or changed in the store")
+        files.remove_dead(target)
         files.copy(source, target)
         found = files.sha256(target)
         if found != sha256:
@@ -143,7 +144,7 @@ class DirectoryStore:
         for area in ("files", "reports"):
             folder = self._path(f"{area}/{package}")
             for path in sorted(folder.rglob("*")):
-                if path.is_file() and not path.name.endswith(".part"):
+                if path.is_file() and not files.is_unfinished(path):
                     key = path.relative_to(self.root).as_posix()
                     status = path.stat()
                     modified = datetime.fromtimestamp(status.st_mtime, timezone.utc)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from wheelfarm import files
 from wheelfarm.errors import BadInputError
+from wheelfarm.places import cache_root, make_folder
 from wheelfarm.run import find_program
 from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.model import Toolkit
-from wheelfarm.toolkit.place import cache_root, make_folder
 from wheelfarm.toolkit.stub import is_stub, make_driver_stub
 
 logger = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from typing import Any
 
 from wheelfarm import files
 from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm.places import cache_root, make_folder
 from wheelfarm.toolkit.diagnose import load_failure
 from wheelfarm.toolkit.digests import Digests
 from wheelfarm.toolkit.driver import host_compiler
@@ -36,7 +37,6 @@ from wheelfarm.toolkit.jit_key import Sources, jit_key, words
 from wheelfarm.toolkit.jit_store import JitStore
 from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.model import NoToolkitError, Step
-from wheelfarm.toolkit.place import cache_root, make_folder
 
 logger = logging.getLogger(__name__)
 

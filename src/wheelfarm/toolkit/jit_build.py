@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from wheelfarm import files
 from wheelfarm.errors import BuildError, CouldNotLookError
 from wheelfarm.facts.installed_torch import InstalledTorch
+from wheelfarm.places import cache_root, make_folder
 from wheelfarm.run import run
 from wheelfarm.toolkit.diagnose import load_failure
 from wheelfarm.toolkit.driver import stand_in
@@ -25,7 +26,6 @@ from wheelfarm.toolkit.flags import BuildFlags, rpath_argument
 from wheelfarm.toolkit.jit_store import JitStore
 from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.model import Toolkit
-from wheelfarm.toolkit.place import cache_root, make_folder
 from wheelfarm.toolkit.view import make_view
 
 if TYPE_CHECKING:

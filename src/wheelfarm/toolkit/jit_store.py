@@ -10,8 +10,10 @@ only while all of these have the contents they had. A folder that the manifest d
 left by a build that was killed: it is never loaded, and the next build removes it.
 """
 
+import contextlib
 import json
 import logging
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -26,6 +28,7 @@ from wheelfarm.toolkit.digests import Digests
 logger = logging.getLogger(__name__)
 
 _FORMAT = 1
+_MANIFEST = "manifest.json"
 #: Results kept for one key: switching between branches of a header hits.
 _KEPT = 4
 
@@ -69,6 +72,9 @@ class JitStore:
             except OSError:
                 continue
             if whole and self._unchanged(result.dependencies):
+                # What was used last goes last when the cache is held in a budget.
+                with contextlib.suppress(OSError):
+                    os.utime(self.folder / _MANIFEST)
                 return library
         return None
 
@@ -93,12 +99,12 @@ class JitStore:
         )
         results = [result, *self._results()]
         document = {"format": _FORMAT, "results": [asdict(entry) for entry in results[:_KEPT]]}
-        files.write_text(self.folder / "manifest.json", json.dumps(document, indent=1))
+        files.write_text(self.folder / _MANIFEST, json.dumps(document, indent=1))
         for old in results[_KEPT:]:
             shutil.rmtree(self.folder / old.folder, ignore_errors=True)
 
     def _results(self) -> list[Result]:
-        path = self.folder / "manifest.json"
+        path = self.folder / _MANIFEST
         try:
             reader = Reader(parse_json(path.read_text(encoding="utf-8"), str(path)), str(path))
             results = [

@@ -90,6 +90,9 @@ def make_driver_stub(include_dir: Path, folder: Path, compiler: Path) -> Path:
     with files.locked(folder / ".lock"):
         if library.is_file() and record.is_file() and record.read_text(encoding="utf-8") == key:
             return library
+        for left in folder.glob(".stub.*"):
+            # Of a killed process: we hold the lock.
+            files.remove(left)
         with tempfile.TemporaryDirectory(prefix=".stub.", dir=folder) as work:
             source, built = Path(work) / "stub.c", Path(work) / "libcuda.so.1"
             source.write_text(

@@ -5,8 +5,10 @@ scripts that lead to the floor's stub libraries, to libc's static remainder and 
 and the list of what has no answer at the floor (``limits``).
 """
 
+import contextlib
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +74,10 @@ def prepare_floor(
                 digests = {path.name: files.sha256(path) for path in sorted(made.iterdir())}
                 record = {"format": _FORMAT, "source": str(plan.source), "sha256": digests}
                 files.write_text(made / _RECORD, json.dumps(record, indent=1) + "\n")
+        else:
+            # What was used last goes last when the cache is held in a budget.
+            with contextlib.suppress(OSError):
+                os.utime(folder / _RECORD)
     return Floor(
         glibc=glibc,
         compiler=compiler,

@@ -80,6 +80,35 @@ def test_each_rule_has_a_recipe_that_breaks_it(
     assert expected in found
 
 
+@pytest.mark.parametrize(
+    ("line", "policy", "overrides"),
+    [
+        ("libstdcxx: shared", "", False),
+        ("libstdcxx: static", "", True),
+        ('floor: "2.28"', "", False),
+        ('floor: "2.17"', "", True),
+        ('floor: "2.28"', "floor: native\n", True),
+        ("requirements: pinned", "", False),
+        ("requirements: blank", "", True),
+        ("requirements: blank", "defaults: {requirements: blank}\n", False),
+        ('min_pytorch: "2.10"', 'min_pytorch: "2.10"\n', False),
+        ('min_pytorch: "2.10"', "", True),
+    ],
+)
+def test_only_what_departs_from_the_policy_needs_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, policy: str, overrides: bool
+) -> None:
+    text = recipe("a", "links_torch: true", line)
+    folder = write_farm(tmp_path, {"a": text}, POLICY + policy)
+    locked(folder, {})
+    assert any(rule == "reason" for _, rule, *_ in findings(folder, capsys)) == overrides
+    # A reason is welcome all the same.
+    (folder / "recipes/a/recipe.yml").write_text(
+        f"{text}reasons: {{{line.partition(':')[0]}: why}}\n"
+    )
+    assert not any(rule == "reason" for _, rule, *_ in findings(folder, capsys))
+
+
 def test_a_mixed_tree_is_rightly_linked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_farm(tmp_path, {"a": recipe("a", "links_torch: true")})
     locked(folder, {"a": "mixed"})

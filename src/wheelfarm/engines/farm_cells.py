@@ -125,7 +125,7 @@ def _request(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> Buil
         requirements=recipe.requirements or defaults.requirements,
         requires_dist=own_requirements(farm, lock, recipe, cell.identifier),
         floor=recipe.floor or farm.policy.floor,
-        libstdcxx=recipe.libstdcxx or "shared",
+        libstdcxx=recipe.libstdcxx,
         torch_pinned=cell.torch_pinned,
         siblings=frozenset(name.replace("_", "-") for name in farm.recipes),
     )

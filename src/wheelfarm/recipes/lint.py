@@ -9,7 +9,7 @@ from wheelfarm.model.axis import TORCH_AXES
 from wheelfarm.model.platform import LINUX_AARCH64
 from wheelfarm.recipes.axis_check import axis_fit
 from wheelfarm.recipes.lock import FarmLock
-from wheelfarm.recipes.model import EXEMPTIONS, OVERRIDES, Farm, Recipe
+from wheelfarm.recipes.model import EXEMPTIONS, OVERRIDES, Farm, FarmPolicy, Recipe
 from wheelfarm.recipes.patch_digest import patch_digest
 
 Level = Literal["fault", "warning"]
@@ -30,7 +30,7 @@ def lint_recipes(farm: Farm, lock: FarmLock) -> tuple[Finding, ...]:
     findings = list(_policy(farm))
     for recipe in farm.recipes.values():
         findings += _axis(recipe, lock)
-        findings += _reasons(recipe)
+        findings += _reasons(recipe, farm.policy)
         findings += _source(recipe, lock)
     return tuple(findings)
 
@@ -78,10 +78,18 @@ def _fit(recipe: Recipe, verdict: str) -> Iterator[Finding]:
         yield Finding(package=recipe.package, rule="axis-agrees", message=message, level="warning")
 
 
-def _reasons(recipe: Recipe) -> Iterator[Finding]:
+def _reasons(recipe: Recipe, policy: FarmPolicy) -> Iterator[Finding]:
+    # A recipe that says what holds anyway overrides nothing, until the policy says something else.
+    anyway = {
+        "min_pytorch": policy.min_pytorch,
+        "requirements": policy.defaults.requirements,
+        "floor": policy.floor,
+        "libstdcxx": "shared",
+    }
     for key in OVERRIDES:
         value = getattr(recipe, key)
-        if value is not None and value != {} and key not in recipe.reasons:
+        overrides = value not in (None, {}, anyway.get(key))
+        if overrides and key not in recipe.reasons:
             message = f"{key} overrides the farm's policy without a reason in `reasons`"
             yield Finding(package=recipe.package, rule="reason", message=message)
     for key in EXEMPTIONS:

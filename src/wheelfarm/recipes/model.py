@@ -21,7 +21,8 @@ ShardFilter = Literal["seat", "source"]
 #: The glibc of the manylinux images that PyTorch's own wheels are built in.
 GLIBC_FLOOR = Minor(2, 28)
 
-#: The fields of a recipe that override farm policy; each needs its reason in ``reasons``.
+#: The fields of a recipe that override farm policy; each needs its reason in ``reasons``, unless it
+#: says what holds anyway.
 OVERRIDES = (
     "arch_list",
     "arch_list_by_cuda",
@@ -223,7 +224,7 @@ class Recipe:
     `blank` (none) or `upstream` (as they are)."""
     floor: Minor | None = None
     """The oldest glibc that the Linux wheels must run on."""
-    libstdcxx: LibstdcxxChoice | None = None
+    libstdcxx: LibstdcxxChoice = "shared"
     """Where a wheel takes the symbols of libstdc++ from that the floor's systems lack: `shared`
     (nowhere: they stop the build) or `static` (from libstdc++.a, hidden in the module)."""
     runtime_jit: bool = False

@@ -108,11 +108,9 @@ def _one_of(reader: Reader, key: str, allowed: tuple[PythonAxis, ...]) -> Python
     return next((known for known in allowed if known == word), allowed[0])
 
 
-def _libstdcxx(reader: Reader) -> LibstdcxxChoice | None:
-    if not reader.has("libstdcxx"):
-        return None
-    word = reader.choice("libstdcxx", LIBSTDCXX_CHOICES)
-    return next((choice for choice in LIBSTDCXX_CHOICES if choice == word), None)
+def _libstdcxx(reader: Reader) -> LibstdcxxChoice:
+    word = reader.choice("libstdcxx", LIBSTDCXX_CHOICES, "shared")
+    return next((choice for choice in LIBSTDCXX_CHOICES if choice == word), "shared")
 
 
 def _torch_axis(reader: Reader) -> tuple[TorchAxis, bool]:

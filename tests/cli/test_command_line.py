@@ -15,7 +15,13 @@ from packaging.requirements import Requirement
 
 from wheelfarm import errors
 from wheelfarm.cli import EXTRA_MODULES, main, whole_parser
-from wheelfarm.cli.output import clean, print_json, print_json_rows, print_table
+from wheelfarm.cli.output import (
+    clean,
+    print_error_json,
+    print_json,
+    print_json_rows,
+    print_table,
+)
 from wheelfarm.cli.verbs import VERBS, module_of
 from wheelfarm.reading import parse_toml
 
@@ -76,6 +82,59 @@ def test_bad_input_has_no_traceback(tmp_path: Path) -> None:
     assert done.returncode in {2, 4}
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("wheelfarm: ")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_failure_is_one_json_document_too(
+    verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = [verb, "--no-such-option", "--json"]
+    monkeypatch.setattr(sys, "argv", ["wheelfarm", *argv])
+    monkeypatch.setattr("wheelfarm.cli.output._printed", [])
+    with pytest.raises(SystemExit) as stopped:
+        main(argv)
+    assert stopped.value.code == 64
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "wheelfarm.error/1"
+    assert document["exit_status"] == 64
+    assert document["what"]
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "what"),
+    [
+        (["verify", "none.whl"], 4, "none.whl"),
+        (["plan", "--farm", "nowhere"], 4, "nowhere"),
+        (["index", "check", "http://127.0.0.1:1/"], 2, "127.0.0.1"),
+        (["grid", "--farm", "faulty"], 4, "3 faults"),
+        (["bulid"], 64, "bulid"),
+        ([], 64, "no verb"),
+    ],
+)
+def test_an_error_in_json_says_what_its_text_says(
+    words: list[str], status: int, what: str, tmp_path: Path
+) -> None:
+    (tmp_path / "faulty").mkdir()
+    (tmp_path / "faulty" / "farm.yml").write_text("platforms: no\npython_min: 3.1\n")
+    command = [sys.executable, "-m", "wheelfarm", *words, "--json"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
+    )
+    document = json.loads(done.stdout)
+    assert done.returncode == document["exit_status"] == status
+    assert document["schema"] == "wheelfarm.error/1"
+    assert what in document["what"]
+    assert document["what"].split("\n")[0] in done.stderr
+    assert all(fault["message"] in done.stderr for fault in document["faults"])
+
+
+def test_an_error_behind_a_document_adds_no_second_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wheelfarm.cli.output._printed", [])
+    print_json("wheelfarm.test/1", {"rows": []})
+    print_error_json(errors.BadInputError("too late"))
+    assert json.loads(capsys.readouterr().out) == {"schema": "wheelfarm.test/1", "rows": []}
 
 
 def test_common_options_stand_before_and_behind_the_verb() -> None:

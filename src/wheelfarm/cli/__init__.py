@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 from wheelfarm import __version__
-from wheelfarm.cli.output import clean_lines
+from wheelfarm.cli.output import clean_lines, print_error_json
 from wheelfarm.cli.verbs import VERBS, module_of
 from wheelfarm.errors import (
     CouldNotLookError,
@@ -86,6 +86,8 @@ class _Parser(argparse.ArgumentParser):
         return action
 
     def error(self, message: str) -> "None":  # type: ignore[override]
+        if _asks_for_json(sys.argv[1:]):
+            print_error_json(UsageError(message, hint=f"{self.prog} --help"))
         self.print_usage(sys.stderr)
         self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
 
@@ -104,6 +106,8 @@ def main(argv: Sequence[str]) -> int:
     parser = _build_parser(verb if verb in VERBS else None)
     arguments = parser.parse_args(argv)
     if arguments.verb is None:
+        if arguments.json:
+            parser.error("no verb was given")
         parser.print_help()
         return UsageError.exit_code
     verbosity = arguments.verbose - arguments.quiet
@@ -128,8 +132,7 @@ def entry_point() -> None:
     except WheelfarmError as error:
         status = _refused(error)
     except KeyboardInterrupt:
-        print("wheelfarm: interrupted; finished steps are kept", file=sys.stderr)
-        status = InterruptedByUserError.exit_code
+        status = _refused(InterruptedByUserError("interrupted; finished steps are kept"))
     except BrokenPipeError:
         # The reader of our output went away (`| head`): no error of ours, and nothing to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -159,7 +162,15 @@ def entry_point() -> None:
 def _refused(error: WheelfarmError) -> int:
     """Print an error; what foreign data put into it cannot steer the terminal."""
     print(f"wheelfarm: {clean_lines(str(error))}", file=sys.stderr)
+    if _asks_for_json(sys.argv[1:]):
+        print_error_json(error)
     return error.exit_code
+
+
+def _asks_for_json(argv: Sequence[str]) -> bool:
+    """Return whether a command line asks for JSON: also one that is too wrong to be parsed."""
+    options = argv[: argv.index("--")] if "--" in argv else argv
+    return "--json" in options
 
 
 def _system_sentence(error: OSError) -> str:
@@ -172,7 +183,11 @@ def _own_fault() -> int:
     import traceback
 
     traceback.print_exc()
-    print("wheelfarm: this is a fault of wheelfarm, not of its input", file=sys.stderr)
+    what = "this is a fault of wheelfarm, not of its input"
+    print(f"wheelfarm: {what}", file=sys.stderr)
+    if _asks_for_json(sys.argv[1:]):
+        error = WheelfarmError(what, cause=repr(sys.exc_info()[1]))
+        print_error_json(error, exit_status=INTERNAL_FAULT)
     return INTERNAL_FAULT
 
 

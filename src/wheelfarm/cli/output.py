@@ -6,9 +6,18 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from wheelfarm.errors import FaultsError, WheelfarmError
+
+#: What a failed command prints where it was asked for JSON.
+ERROR_SCHEMA = "wheelfarm.error/1"
+
+#: The schemas of what was printed so far: a command prints one document, also where it then fails.
+_printed: list[str] = []
+
 
 def print_json(schema: str, document: Mapping[str, Any]) -> None:
     """Print one document, with its schema (``wheelfarm.plan/1``) first."""
+    _printed.append(schema)
     text = {"schema": schema, **document}
     json.dump(text, sys.stdout, indent=2, ensure_ascii=_needs_ascii())
     sys.stdout.write("\n")
@@ -20,6 +29,7 @@ def print_json_rows(
     rows: Mapping[str, Iterable[Mapping[str, Any]]],
 ) -> None:
     """Print one document whose long lists (``rows``) stand one entry a line, written fast."""
+    _printed.append(schema)
     encode = json.JSONEncoder(ensure_ascii=_needs_ascii(), separators=(", ", ": ")).encode
     head = encode({"schema": schema, **document})[:-1]
     parts = []
@@ -27,6 +37,24 @@ def print_json_rows(
         lines = ",\n".join(map(encode, items))
         parts.append(f"{encode(key)}: [\n{lines}\n]")
     sys.stdout.write(",\n".join([head, *parts]) + "}\n")
+
+
+def print_error_json(error: WheelfarmError, *, exit_status: int | None = None) -> None:
+    """Print an error as the command's one document; nothing where that was printed before."""
+    if _printed:
+        return
+    faults = error.faults if isinstance(error, FaultsError) else ()
+    document = {
+        "exit_status": error.exit_code if exit_status is None else exit_status,
+        "what": error.what,
+        "cause": error.cause,
+        "next": error.hint,
+        "faults": [
+            {"place": fault.context, "line": fault.line, "message": fault.message}
+            for fault in faults
+        ],
+    }
+    print_json(ERROR_SCHEMA, document)
 
 
 def _needs_ascii() -> bool:

@@ -104,7 +104,38 @@ def test_only_visible_gpus_count_and_it_is_said(
     found = devices.look("linux_x86_64")
     assert [gpu.capability for gpu in found.gpus.value or ()] == expected
     assert f"leaves {len(expected)} of 2" in found.visible.problem
-    assert ("nvidia-smi's order" in found.visible.problem) is (order != "PCI_BUS_ID")
+    unsure = order != "PCI_BUS_ID" and not visible.startswith("GPU-")
+    assert ("nvidia-smi's order" in found.visible.problem) is unsure
+
+
+@pytest.mark.parametrize(
+    ("visible", "expected"),
+    [
+        ("1gpu2,0ampere", [1, 0]),
+        (" 1 , 0 ", [1, 0]),
+        ("+1", [1]),
+        ("1,-1,0", [1]),
+        ("0,0", []),
+        ("²", []),
+        ("GPU-aaaa1111,GPU-bbbb", [0, 1]),
+        ("GPU-aaaa,0", [0]),
+        ("0,GPU-bbbb2222", [0]),
+        ("GPU-", []),
+        ("GPU-aaaa,GPU-aaaa1111", []),
+        ("MIG-GPU-bbbb2222/3/0", [1]),
+        ("MIG-GPU-bbbb2222/3/0,MIG-GPU-bbbb2222/4/0", [1]),
+        ("MIG-8f7d1c5e-0a52-5fcb-9e0e-4f5a1a8c9d3b", [0, 1]),
+    ],
+)
+def test_the_variable_means_what_the_runtime_makes_of_it(
+    smi: Smi, monkeypatch: pytest.MonkeyPatch, visible: str, expected: list[int]
+) -> None:
+    smi(TWO, WSL)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    found = devices.look("linux_x86_64")
+    assert [gpu.index for gpu in found.gpus.value or ()] == expected
+    assert found.state.value == ("present" if expected else "none")
+    assert ("may be of any" in found.visible.problem) is (visible.startswith("MIG-8"))
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "none"])

@@ -4,6 +4,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 
 from wheelfarm.model.versions import Minor
@@ -13,6 +14,7 @@ from wheelfarm.resolve.host import DeviceState, Fact, Gpu, nothing
 from wheelfarm.values import replace, value
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
+_GPU, _MIG = "GPU-", "MIG-"
 
 
 @value
@@ -135,9 +137,8 @@ def _visible(found: Devices) -> Devices:
         return replace(found, visible=visible)
     chosen = visible_gpus(gpus, text)
     problem = f"{_VISIBLE}={text} leaves {len(chosen)} of {len(gpus)} GPUs in use"
-    mixed = len({gpu.capability for gpu in gpus}) > 1
-    if mixed and chosen and os.environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
-        problem += "; numbered in nvidia-smi's order (CUDA_DEVICE_ORDER=PCI_BUS_ID makes it so)"
+    if chosen and len({gpu.capability for gpu in gpus}) > 1:
+        problem += _doubt(text, chosen)
     return replace(
         found,
         visible=Fact(text, _VISIBLE, problem),
@@ -148,22 +149,45 @@ def _visible(found: Devices) -> Devices:
     )
 
 
+def _doubt(text: str, chosen: tuple[Gpu, ...]) -> str:
+    """Return what is not sure of a choice among GPUs of several kinds."""
+    if text.startswith(_MIG):
+        return "; a MIG slice may be of any of them" if len(chosen) > 1 else ""
+    if text.startswith(_GPU) or os.environ.get("CUDA_DEVICE_ORDER") == "PCI_BUS_ID":
+        return ""
+    return "; numbered in nvidia-smi's order (CUDA_DEVICE_ORDER=PCI_BUS_ID makes it so)"
+
+
 def visible_gpus(gpus: tuple[Gpu, ...], text: str) -> tuple[Gpu, ...]:
     """Return the GPUs that a value of ``CUDA_VISIBLE_DEVICES`` names, in its order.
 
-    As the CUDA runtime does: numbers, or prefixes of UUIDs; the first one that names no GPU ends
-    the list (CUDA C++ Programming Guide, "CUDA Environment Variables").
+    As the CUDA runtime does: numbers with whatever stands behind their digits, or prefixes of
+    UUIDs, by what the value begins with. The first word that names no GPU ends the list, and one
+    that is named twice empties it (CUDA C++ Programming Guide, "CUDA Environment Variables";
+    torch.cuda's own reading). A MIG slice (``MIG-...``) is a part of a GPU: of the one that its
+    older spelling names, else of any that is here.
     """
+    prefix = next((each for each in (_GPU, _MIG) if text.startswith(each)), "")
     chosen: list[Gpu] = []
-    for word in (part.strip() for part in text.split(",")):
-        named = [gpu for gpu in gpus if _names(word, gpu)]
-        if len(named) != 1 or named[0] in chosen:
+    for word in text.split(","):
+        named = _named(word.strip(), prefix, gpus)
+        if not named:
             break
-        chosen.append(named[0])
+        if prefix != _MIG and named[0] in chosen:
+            return ()
+        chosen += [gpu for gpu in named if gpu not in chosen]
     return tuple(chosen)
 
 
-def _names(word: str, gpu: Gpu) -> bool:
-    if word.isdigit():
-        return int(word) == gpu.index
-    return bool(word) and word.startswith("GPU-") and gpu.uuid.startswith(word)
+def _named(word: str, prefix: str, gpus: tuple[Gpu, ...]) -> list[Gpu]:
+    """Return the GPUs that one word may mean; empty where it means none."""
+    if prefix == _MIG:
+        if not word.startswith(_MIG):
+            return []
+        parent = word.removeprefix(_MIG).partition("/")[0]
+        return [gpu for gpu in gpus if gpu.uuid == parent] or list(gpus)
+    if prefix == _GPU:
+        named = [gpu for gpu in gpus if word.startswith(_GPU) and gpu.uuid.startswith(word)]
+        return named if len(named) == 1 else []
+    number = re.match(r"\+?([0-9]+)", word)
+    return [] if number is None else [gpu for gpu in gpus if gpu.index == int(number[1])]

@@ -421,3 +421,95 @@ def test_a_file_that_is_no_text_is_bad_input(write: Writer, tmp_path: Path, name
     with pytest.raises(BadInputError, match="is UTF-16 text"):
         write(name)
     assert path.read_bytes() == data
+
+
+def test_other_spellings_of_a_name_are_replaced_and_not_repeated(
+    write: Writer, schema: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "pixi.toml"
+    path.write_text(PIXI + '# mine\nDiso = ">=0.1"\nTorch = "*"\n', encoding="utf-8")
+    packages = validate(write("pixi.toml"), schema)["pypi-dependencies"]
+    assert set(packages) == {"numpy", "Diso", "Torch", "gsplat", "cuda-toolkit"}
+    assert packages["Torch"] == {"version": "==2.14.1"}
+    assert "#sha256=" in packages["Diso"]["url"]
+    assert main(["resolve", "--check", str(path)]) == 0
+
+
+@pytest.mark.parametrize("target", ["linux-64", "linux", "unix"])
+def test_a_target_that_would_count_more_is_said(write: Writer, tmp_path: Path, target: str) -> None:
+    from wheelfarm.errors import BadInputError
+
+    path = tmp_path / "pixi.toml"
+    mine = f'{PIXI}[target.{target}.pypi-dependencies]\nTorch = "*"\n'
+    path.write_text(mine, encoding="utf-8")
+    with pytest.raises(BadInputError, match=f"target.{target}.pypi-dependencies.Torch"):
+        write("pixi.toml")
+    assert path.read_text(encoding="utf-8") == mine
+    path.write_text(mine.replace(f"target.{target}", "target.osx-arm64"), encoding="utf-8")
+    write("pixi.toml")
+
+
+def test_pixis_part_of_a_pyproject_is_refused(write: Writer, tmp_path: Path) -> None:
+    from wheelfarm.errors import BadInputError
+
+    path = tmp_path / "pyproject.toml"
+    path.write_text(PROJECT, encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"--output pixi\.toml"):
+        write("pyproject.toml", "--format", "pixi")
+    assert path.read_text(encoding="utf-8") == PROJECT
+
+
+def test_requirements_of_a_project_keep_extras_markers_and_other_systems(
+    write: Writer, site: FarmSite, tmp_path: Path
+) -> None:
+    path = tmp_path / "pyproject.toml"
+    mine = """\
+[project]
+name = "mine"
+version = "1"
+requires-python = "==PYTHON.*"
+dependencies = [
+    "torch==2.1 ; sys_platform == 'darwin'",
+    "torch==2.2 ; sys_platform == 'linux'",
+    "Diso[all]>=0.1 ; python_version > '3'", # the mesh extractor
+    "gsplat>1 ; sys_platform == 'win32'",
+]
+
+[tool.uv]
+override-dependencies = ["torch; sys_platform == 'never'"]
+
+[tool.uv.sources]
+Diso = { git = "https://git.invalid/diso" }
+"""
+    path.write_text(mine.replace("PYTHON", PYTHON), encoding="utf-8")
+    text = write("pyproject.toml")
+    lines = parse_toml(text, "pyproject.toml")["project"]["dependencies"]
+    assert lines[0] == "torch==2.1 ; sys_platform == 'darwin'"
+    assert lines[1] == 'torch==2.14.1 ; sys_platform == "linux"'
+    assert lines[2].startswith("diso[all] @ http")
+    assert lines[2].endswith(' ; python_version > "3"')
+    assert lines[3] == "gsplat>1 ; sys_platform == 'win32'"
+    assert lines[4].endswith(' ; sys_platform == "linux" and platform_machine == "x86_64"')
+    assert len(lines) == 5
+    assert "# the mesh extractor" in text
+    assert "git.invalid" not in text
+    assert main(["resolve", "--check", str(path)]) == 0
+    assert write("pyproject.toml") == text
+    ours = json.dumps([lines[2], lines[4]])
+    start, end = text.index("dependencies = ["), text.index("[tool.uv]")
+    path.write_text(f"{text[:start]}dependencies = {ours}\n{text[end:]}", encoding="utf-8")
+    locked = uv("lock", "--python", sys.executable, cwd=tmp_path)
+    assert locked.returncode == 0, locked.stderr
+    lock = (tmp_path / "uv.lock").read_text(encoding="utf-8")
+    assert all(site.wheels[name][0]["sha256"] in lock for name in ("diso", "gsplat"))
+
+
+def test_dynamic_dependencies_are_refused(write: Writer, tmp_path: Path) -> None:
+    from wheelfarm.errors import BadInputError
+
+    path = tmp_path / "pyproject.toml"
+    mine = '[project]\nname = "mine"\nversion = "1"\ndynamic = ["dependencies"]\n'
+    path.write_text(mine, encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"project\.dependencies is dynamic"):
+        write("pyproject.toml")
+    assert path.read_text(encoding="utf-8") == mine

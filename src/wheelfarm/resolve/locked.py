@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_json, parse_toml, read_text
 from wheelfarm.resolve.lock import LockedWheel, Question
 from wheelfarm.resolve.writers.requirements import NOTE
 from wheelfarm.values import value
 
 _REQUIREMENT = re.compile(
-    r"^(?P<name>[\w.-]+) @ (?P<url>[^\s#]+)(?:#sha256=| --hash=sha256:)(?P<sha256>[0-9a-f]{64})$",
+    r"^(?P<name>[\w.-]+)(?:\[[^\]]*\])? @ (?P<url>[^\s#]+)"
+    r"(?:#sha256=| --hash=sha256:)(?P<sha256>[0-9a-f]{64})(?: ;.*)?$",
     re.MULTILINE,
 )
 _URL = re.compile(r"(?P<url>[^#]+)#sha256=(?P<sha256>[0-9a-f]{64})")
@@ -132,5 +134,8 @@ def _sources(table: Mapping[str, Any], profile: str) -> Iterable[LockedWheel]:
         match = _URL.fullmatch(url) if isinstance(url, str) else None
         if match is not None:
             yield LockedWheel(
-                name=name, url=match["url"], sha256=match["sha256"], profiles=(profile,)
+                name=normalized(name),
+                url=match["url"],
+                sha256=match["sha256"],
+                profiles=(profile,),
             )

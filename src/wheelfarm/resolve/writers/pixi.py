@@ -16,7 +16,7 @@ from wheelfarm.model.versions import Minor
 from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.lock import Profile, Question, hashed_address
 from wheelfarm.resolve.resolution import Resolution
-from wheelfarm.resolve.writers.tables import table_at
+from wheelfarm.resolve.writers.tables import key_of, table_at, write_note
 
 _SUBDIRS = {
     "linux_x86_64": "linux-64",
@@ -47,6 +47,9 @@ def write(
     ``feature`` puts a single profile into that feature; several profiles always become features
     and environments of their names. Raises BadInputError for a platform that pixi does not know.
     """
+    if PurePath(name).name == "pyproject.toml":
+        message = "pixi's part of a pyproject.toml is not written"
+        raise BadInputError(message, hint="give --output pixi.toml, or --format uv")
     parse_toml(existing, name)
     document = tomlkit.parse(existing)
     if "workspace" not in document and "project" not in document:
@@ -65,8 +68,7 @@ def write(
         writer.dependencies()
         if profile.name or feature:
             writer.environment(alone=bool(profile.name))
-    note = table_at(document, "tool", "wheelfarm")
-    note["lock"] = question.to_dict()
+    write_note(document, question)
     return {PurePath(name).name: tomlkit.dumps(document)}
 
 
@@ -169,13 +171,28 @@ class _Writer:
                 entry["version"] = f"=={version}"
                 if pin.index:
                     entry["index"] = pin.index
-                table[name] = entry
+                self.put(table, name, entry)
         for choice in self.resolution.choices:
             entry = tomlkit.inline_table()
             entry["url"] = hashed_address(choice.candidate)
-            table[choice.candidate.package] = entry
+            self.put(table, choice.candidate.package, entry)
         if any(choice.candidate.entry.runtime_jit for choice in self.resolution.choices):
             self.compiler(conda, table)
+
+    def put(self, table: Any, name: str, entry: Any) -> None:
+        """Put a project's entry in the place of its old one, however that spells the name.
+
+        Raises BadInputError where a table of this platform states the project too, as that one
+        counts more.
+        """
+        for target, rest in self.table().get("target", {}).items():
+            packages = rest.get("pypi-dependencies", {})
+            if _is_of(str(target), self.subdir) and (key := key_of(packages, name)) in packages:
+                head = f"feature.{self.feature}." if self.feature else ""
+                place = f"{head}target.{target}.pypi-dependencies.{key}"
+                message = f"{place} would count instead of what is written for {name}"
+                raise BadInputError(message, hint="remove it, and run again")
+        table[key_of(table, name)] = entry
 
     def compiler(self, conda: Any, table: Any) -> None:
         """Add what packages that compile at run time need: a host compiler and the toolkit."""
@@ -203,6 +220,12 @@ class _Writer:
         if alone:
             entry["no-default-feature"] = True
         environments[self.feature] = entry
+
+
+def _is_of(target: str, subdir: str) -> bool:
+    """Return whether a target's table holds on a platform: its own name, its system, unix."""
+    system = subdir.partition("-")[0]
+    return target in {subdir, system} or (target == "unix" and system != "win")
 
 
 def _name(entry: Any) -> str:

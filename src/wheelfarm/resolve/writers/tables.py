@@ -5,6 +5,8 @@ from typing import Any
 import tomlkit
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.model.project_name import normalized
+from wheelfarm.resolve.lock import Question
 
 
 def table_at(document: Any, *path: str) -> Any:
@@ -18,3 +20,14 @@ def table_at(document: Any, *path: str) -> Any:
             message = f"{'.'.join(path[: depth + 1])} is no table"
             raise BadInputError(message)
     return place
+
+
+def key_of(table: Any, name: str) -> str:
+    """Return the key that stands in a table for a project, as its user spells it, else ``name``."""
+    return next((str(key) for key in table if normalized(str(key)) == normalized(name)), name)
+
+
+def write_note(document: Any, question: Question) -> None:
+    """Say in a document what its lock answers."""
+    table_at(document, "tool", "wheelfarm", "lock")
+    document["tool"]["wheelfarm"]["lock"] = question.to_dict()

@@ -12,11 +12,14 @@ from typing import Any
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 
+from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_toml
+from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, hashed_address, merged
+from wheelfarm.resolve.markers import marker_environment, marker_holds
 from wheelfarm.resolve.torch_pin import TorchPin
-from wheelfarm.resolve.writers.tables import table_at
+from wheelfarm.resolve.writers.tables import key_of, table_at, write_note
 
 
 def write(
@@ -32,14 +35,13 @@ def write(
         project["requires-python"] = _requires_python(profiles)
     sources = _sources(document, profiles)
     for choice, _ in merged(profiles):
-        sources.pop(choice.candidate.package, None)
+        sources.pop(key_of(sources, choice.candidate.package), None)
     _add_torch(document, profiles, sources)
     for profile in profiles:
         _add_requirements(document, profile)
     if len(profiles) > 1:
         _add_conflicts(document, [profile.name for profile in profiles])
-    note = table_at(document, "tool", "wheelfarm")
-    note["lock"] = question.to_dict()
+    write_note(document, question)
     return {PurePath(name).name: tomlkit.dumps(document)}
 
 
@@ -75,7 +77,7 @@ def _add_torch(document: Any, profiles: Sequence[Profile], sources: Any) -> None
                 source["extra"] = profile.name
             found.setdefault(name, []).append(source)
     for name, entries in found.items():
-        sources[name] = entries[0] if len(entries) == 1 else entries
+        sources[key_of(sources, name)] = entries[0] if len(entries) == 1 else entries
 
 
 def _index_name(pin: TorchPin) -> str:
@@ -97,11 +99,16 @@ def _add_index(document: Any, name: str, url: str) -> None:
 
 def _add_requirements(document: Any, profile: Profile) -> None:
     project = table_at(document, "project")
+    place = "optional-dependencies" if profile.name else "dependencies"
+    if place in project.get("dynamic", []):
+        message = f"project.{place} is dynamic: what is written there would be an error"
+        raise BadInputError(message, hint="take it out of project.dynamic, or write another format")
     if profile.name:
-        extras = table_at(document, "project", "optional-dependencies")
-        listed = extras.setdefault(profile.name, tomlkit.array().multiline(multiline=True))
+        extras = table_at(document, "project", place)
+        key = key_of(extras, profile.name)
+        listed = extras.setdefault(key, tomlkit.array().multiline(multiline=True))
     else:
-        listed = project.setdefault("dependencies", tomlkit.array().multiline(multiline=True))
+        listed = project.setdefault(place, tomlkit.array().multiline(multiline=True))
     pin = profile.resolution.torch
     wanted = [] if pin is None else list(pin.requirements())
     wanted += [
@@ -109,21 +116,43 @@ def _add_requirements(document: Any, profile: Profile) -> None:
         for choice in profile.resolution.choices
     ]
     for text in wanted:
-        _replace(listed, text)
+        _replace(listed, text, profile.resolution.host)
 
 
-def _replace(listed: Any, text: str) -> None:
-    """Put a requirement in the place of the same project's, else at the end."""
+def _replace(listed: Any, text: str, host: Host) -> None:
+    """Put a requirement in the place of the same project's, else at the end.
+
+    The user's extras and marker stay. A line whose marker does not hold on the host is for others:
+    it stays, and ours is then for this host's platform.
+    """
     name = normalized(Requirement(text).name)
+    others = False
     for index, line in enumerate(list(listed)):
         try:
-            same = normalized(Requirement(str(line)).name) == name
+            old = Requirement(str(line))
         except InvalidRequirement:
             continue
-        if same:
-            listed[index] = text
+        if normalized(old.name) != name:
+            continue
+        if marker_holds(old.marker, frozenset(), host):
+            listed[index] = _like(text, old)
             return
-    listed.append(text)
+        others = True
+    listed.append(f"{text} ; {_platform_marker(host)}" if others else text)
+
+
+def _like(text: str, old: Requirement) -> str:
+    """Return a requirement with the extras and the marker of the one that it replaces."""
+    name = Requirement(text).name
+    extras = f"[{','.join(sorted(old.extras))}]" if old.extras else ""
+    marker = f" ; {old.marker}" if old.marker is not None else ""
+    return f"{name}{extras}{text[len(name) :]}{marker}"
+
+
+def _platform_marker(host: Host) -> str:
+    environment = marker_environment(host)
+    names = (name for name in ("sys_platform", "platform_machine") if name in environment)
+    return " and ".join(f'{name} == "{environment[name]}"' for name in names)
 
 
 def _add_conflicts(document: Any, names: Sequence[str]) -> None:

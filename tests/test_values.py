@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
+import functools
 import pickle
+from collections import deque
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wheelfarm.values import replace, value
+from wheelfarm.values import NOTHING, replace, value
 
 T = TypeVar("T")
 
@@ -118,12 +120,105 @@ def test_what_is_wrong_with_a_making_is_said(make: Any, said: str) -> None:
         make()
 
 
-def test_a_default_that_could_be_changed_is_refused() -> None:
+@pytest.mark.parametrize("default", [[], {}, set(), bytearray(b"x"), deque()])
+def test_a_default_that_could_be_changed_is_refused(default: Any) -> None:
     with pytest.raises(TypeError, match="could be changed"):
 
         @value
         class Shared:
-            names: Any = []  # noqa: RUF012 - the very thing that is refused
+            names: Any = default
+
+
+def test_a_default_that_nobody_can_change_is_taken() -> None:
+    @value
+    class Unshared:
+        names: Any = NOTHING
+        data: bytes = b""
+        more: tuple[int, ...] = (1, 2)
+
+    assert Unshared().names == {}
+
+
+class Base:
+    """What a value may be made from: a class without fields."""
+
+    __slots__ = ()
+
+    def word(self) -> str:
+        """One word."""
+        return "base"
+
+    @classmethod
+    def kind(cls) -> str:
+        """The class's name."""
+        return cls.__name__
+
+
+@value
+class Upper(Base):
+    """Methods that ask for the class that they stand in."""
+
+    name: str
+
+    def word(self) -> str:
+        """Two words."""
+        return f"{self.name} {super().word()}"
+
+    @classmethod
+    def kind(cls) -> str:
+        """The class's name, louder."""
+        return super().kind().upper()
+
+    @property
+    def same(self) -> bool:
+        """Whether this is no class made from another."""
+        return type(self) is __class__  # type: ignore[name-defined]
+
+    @cached_property
+    def once(self) -> str:
+        """The word, worked out once."""
+        return super().word()
+
+    @functools.lru_cache  # noqa: B019 - a wrapped method
+    def wrapped(self) -> str:
+        """The word, behind a wrapper."""
+        return super().word()
+
+
+def test_methods_know_the_class_that_they_stand_in() -> None:
+    made = Upper(name="a")
+    assert made.word() == "a base"
+    assert Upper.kind() == "UPPER"
+    assert made.same
+    assert made.once == made.wrapped() == "base"
+
+
+def test_another_classs_method_stays_that_of_its_class() -> None:
+    class Other(Base):
+        __slots__ = ()
+
+        def word(self) -> str:
+            return f"other {super().word()}"
+
+    @value
+    class Borrower(Base):
+        name: str
+        borrowed = Other.word
+
+    assert Borrower(name="a").word() == "base"
+    assert Other().word() == "other base"
+
+
+def test_a_field_may_be_named_self() -> None:
+    @value(kw_only=False)
+    class Link:
+        self: str
+        kind: str = ""
+
+    made: Any = Link
+    assert made(self="a", kind="b") == made("a", "b") == made("a", kind="b")
+    assert replace(made("a"), self="b") == made("b")
+    assert copy.deepcopy(made("a")) == made("a")
 
 
 def test_replace_takes_values_and_dataclasses() -> None:
@@ -173,6 +268,18 @@ def test_what_a_value_cannot_have_is_refused_where_it_is_written() -> None:
 
             def __post_init__(self) -> None:
                 raise AssertionError
+
+    with pytest.raises(TypeError, match=r"Taken\.field_names can be no field"):
+
+        @value
+        class Taken:
+            field_names: str
+
+    with pytest.raises(TypeError, match=r"Misspelt\.sise can be no field"):
+
+        @value(unseen=("sise",))
+        class Misspelt:
+            size: int
 
     @value
     class First:

@@ -8,7 +8,7 @@ the methods of ``Value``. What is left out is what these values never use.
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from operator import attrgetter
-from types import MappingProxyType
+from types import GetSetDescriptorType, MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 T = TypeVar("T")
@@ -26,8 +26,15 @@ else:
 
 #: The default of a field that is a mapping: nobody can put anything into it.
 NOTHING: Mapping[Any, Any] = MappingProxyType({})
-#: Kinds of defaults that all instances would share and could change.
-_MUTABLE = (list, dict, set)
+#: Where a member of a class keeps its function.
+_INSIDE = {
+    property: "fget",
+    cached_property: "func",
+    classmethod: "__func__",
+    staticmethod: "__func__",
+}
+#: Members of a class that hold no function.
+_PLAIN = frozenset({str, int, bool, float, tuple, dict, type(None), GetSetDescriptorType})
 #: Attributes of a class that belong to its first making, not to the class made from it.
 _NOT_KEPT = frozenset({"__dict__", "__weakref__"})
 
@@ -47,7 +54,7 @@ class Value:
     field_seen: tuple[str, ...] = ()
     field_key: Callable[[Any], Any]
 
-    def __init__(self, *args: Any, **given: Any) -> None:
+    def __init__(self, /, *args: Any, **given: Any) -> None:
         kind = type(self)
         names = kind.field_names
         if not given and len(args) == len(names) == kind.field_positions:
@@ -88,6 +95,10 @@ class Value:
     def fields_and_values(self) -> dict[str, Any]:
         """Return each field's value by its name."""
         return {name: getattr(self, name) for name in self.field_names}
+
+
+#: What a value has of its own, which no field can be named.
+_OWN = frozenset(vars(Value))
 
 
 class Ordered(Value):
@@ -133,7 +144,7 @@ def value(
     as tuples of their fields. Fields named in ``unseen`` are neither compared nor shown. A class
     with a ``cached_property`` keeps a ``__dict__`` for it. Raises TypeError for a default that
     could be changed, and for what such a class cannot have: fields of another value that it is made
-    from, a ClassVar with an annotation, ``__post_init__``.
+    from, fields with a name of ``Value``'s own, a ClassVar with an annotation, ``__post_init__``.
     """
 
     def make(first: type[T]) -> type[T]:
@@ -163,7 +174,7 @@ def _made(first: type[T], base: type[Value], *, kw_only: bool, unseen: tuple[str
     space = {name: each for name, each in vars(first).items() if name not in _NOT_KEPT}
     names = tuple(first.__annotations__)
     defaults = {name: space.pop(name) for name in names if name in space}
-    _check(first, defaults)
+    _check(first, defaults, unseen)
     cached = any(isinstance(each, cached_property) for each in space.values())
     seen = tuple(name for name in names if name not in unseen)
     key: Callable[[Any], Any] = attrgetter(*seen) if seen else _nothing
@@ -182,13 +193,38 @@ def _made(first: type[T], base: type[Value], *, kw_only: bool, unseen: tuple[str
     anew: Any = type(first)
     made: Any = anew(first.__name__, (base, *bases), space)
     made.field_puts = tuple((name, vars(made)[name].__set__) for name in names)
+    for member in vars(first).values():
+        if type(member) not in _PLAIN:
+            _tell_class(member, first, made)
     return made  # type: ignore[no-any-return] # the class that was given, made anew
 
 
-def _check(first: type, defaults: Mapping[str, Any]) -> None:
+def _tell_class(member: Any, first: type, made: type) -> None:
+    """Let ``super()`` and ``__class__`` in a method mean the class that was made in the end."""
+    kind = type(member)
+    function = getattr(member, _INSIDE[kind]) if kind in _INSIDE else member
+    function = getattr(function, "__wrapped__", function)
+    if not getattr(function, "__closure__", None):
+        return
+    names = function.__code__.co_freevars
+    if "__class__" in names:
+        cell = function.__closure__[names.index("__class__")]
+        if cell.cell_contents is first:
+            cell.cell_contents = made
+
+
+def _check(first: type, defaults: Mapping[str, Any], unseen: tuple[str, ...]) -> None:
     """Raise TypeError for what ``dataclasses`` would do and this does not."""
+    fields = first.__annotations__
+    if not _OWN.isdisjoint(fields) or not fields.keys() >= set(unseen):
+        wrong = sorted((_OWN & fields.keys()) | (set(unseen) - fields.keys()))
+        message = (
+            f"{first.__qualname__}.{wrong[0]} can be no field, or is none that could be unseen"
+        )
+        raise TypeError(message)
     for name, default in defaults.items():
-        if isinstance(default, _MUTABLE):
+        # Who can be changed has no hash; the one exception is a view that changes nothing.
+        if type(default).__hash__ is None and not isinstance(default, MappingProxyType):
             message = f"the default of {first.__qualname__}.{name} could be changed"
             raise TypeError(message)
         if "ClassVar" in str(first.__annotations__[name]):

@@ -45,15 +45,18 @@ def unpacked(url: str, chunks: Iterator[bytes], fields: Mapping[str, str], limit
     """Return a body, unpacked where it is gzip; TooLargeError beyond ``limit`` bytes."""
     packed = fields.get("content-encoding", "").lower() in {"gzip", "x-gzip"}
     unpacker = zlib.decompressobj(wbits=31) if packed else None
-    body = bytearray()
+    pieces: list[bytes] = []
+    left = limit
     for chunk in chunks:
-        body += chunk if unpacker is None else unpacker.decompress(chunk, limit + 1 - len(body))
-        if len(body) > limit:
+        piece = chunk if unpacker is None else unpacker.decompress(chunk, left + 1)
+        left -= len(piece)
+        if left < 0:
             raise TooLargeError(url, limit)
+        pieces.append(piece)
     if unpacker is not None and not unpacker.eof:
         message = "the answer was cut short (its gzip stream has no end)"
         raise TryAgainError(message)
-    return bytes(body)
+    return b"".join(pieces)
 
 
 def check_status(url: str, status: int, fields: Mapping[str, str], good: set[int]) -> None:

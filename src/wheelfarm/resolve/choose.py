@@ -90,7 +90,8 @@ class _Search:
             if self.steps > _MAX_STEPS:
                 return None
             extended = self._with_requirements(wanted, candidate, name)
-            if not self._still_fits(extended, chosen):
+            changed = {key for key in chosen if extended[key] is not wanted[key]}
+            if not self._still_fit(extended, chosen, changed):
                 continue
             found = self.solve(extended, {**chosen, name: candidate})
             if found is not None:
@@ -150,10 +151,12 @@ class _Search:
             extended[key] = _merged(extended.get(key), asked)
         return extended
 
-    def _still_fits(self, wanted: Mapping[str, Wanted], chosen: Mapping[str, Candidate]) -> bool:
+    def _still_fit(
+        self, wanted: Mapping[str, Wanted], chosen: Mapping[str, Candidate], names: Iterable[str]
+    ) -> bool:
+        """Return whether chosen wheels serve what is wanted of them by now."""
         return all(
-            next(failures(candidate, wanted[name], self.target), None) is None
-            for name, candidate in chosen.items()
+            next(failures(chosen[name], wanted[name], self.target), None) is None for name in names
         )
 
 

@@ -13,7 +13,7 @@ from wheelfarm.values import value
 
 _NVIDIA = "0x10de"
 _DISPLAY_CLASSES = ("0x0300", "0x0302")
-_KERNEL_MODULE = re.compile(r"Kernel Module(?: for \S+)?\s+(\d{3}[0-9.]*)")
+_KERNEL_MODULE = r"Kernel Module(?: for \S+)?\s+(\d{3}[0-9.]*)"
 #: Device tree families of NVIDIA's system-on-chips, their capability and name.
 _TEGRA = {
     b"nvidia,tegra210": (Arch(5, 3), "Tegra X1 (Jetson Nano, TX1)"),
@@ -52,7 +52,7 @@ def look(root: Path) -> KernelFiles:
 
 def _driver(root: Path) -> tuple[str, str]:
     path = root / "proc/driver/nvidia/version"
-    found = _KERNEL_MODULE.search(_text(path))
+    found = re.search(_KERNEL_MODULE, _text(path))
     if found is not None:
         return found[1], str(path)
     path = root / "sys/module/nvidia/version"

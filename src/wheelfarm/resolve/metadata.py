@@ -9,7 +9,7 @@ from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
 from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.values import replace
 
-_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_SHA256 = r"[0-9a-f]{64}"
 #: No METADATA is larger (bytes).
 _LIMIT = 4 << 20
 
@@ -27,7 +27,7 @@ def with_metadata(candidate: Candidate, client: Client) -> Candidate:
         return candidate.with_entry(replace(candidate.entry, metadata_sha256=None))
     promised = candidate.entry.metadata_sha256 or ""
     actual = hashlib.sha256(body).hexdigest()
-    if _SHA256.fullmatch(promised) and promised != actual:
+    if re.fullmatch(_SHA256, promised) and promised != actual:
         raise HashMismatchError(redacted(url), promised, actual)
     message = HeaderParser().parsestr(body.decode("utf-8", "replace"))
     entry = replace(

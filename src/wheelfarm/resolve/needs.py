@@ -5,6 +5,7 @@ name with versions. Anything else (markers, extras, addresses) goes through it.
 """
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -44,8 +45,9 @@ class Need:
         return f"{self.name}{extras}{self.specifier}{address}"
 
 
+@lru_cache(maxsize=4096)
 def read_need(text: str) -> Need | None:
-    """Return a requirement (PEP 508); None where the text is none."""
+    """Return a requirement (PEP 508); None where the text is none. An index repeats a few."""
     match = _SHORT.fullmatch(text)
     if match is not None:
         try:

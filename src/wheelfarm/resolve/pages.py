@@ -20,7 +20,7 @@ from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.host import Host
 from wheelfarm.values import NOTHING, replace, value
 
-_SHA256 = re.compile(r"(?:^|&)sha256=([0-9a-fA-F]{64})(?:&|$)")
+_SHA256 = r"(?:^|&)sha256=([0-9a-fA-F]{64})(?:&|$)"
 
 
 def _no_offers() -> "Iterable[Offer]":
@@ -122,20 +122,22 @@ class Fits:
 
     def name(self, text: str) -> bool:
         """Judge a file name by its last three parts; one that has none is to be read further."""
-        parts = text.removesuffix(".whl").rsplit("-", 3)
-        if len(parts) < 4:  # noqa: PLR2004 - name and version, python, ABI, platform
-            return True
-        key = (parts[1], parts[2], parts[3])
-        if key not in self._known:
-            self._known[key] = self._fit(*(part.split(".") for part in key))
-        return self._known[key]
+        key = tuple(text.removesuffix(".whl").rsplit("-", 3)[1:])
+        fit = self._known.get(key)
+        if fit is None:
+            complete = len(key) == 3  # noqa: PLR2004 - python, ABI, platform
+            fit = not complete or self._fit(*(part.split(".") for part in key))
+            self._known[key] = fit
+        return fit
 
     def parsed(self, name: WheelName) -> bool:
         """Judge a name that was read."""
-        key = (".".join(name.pythons), ".".join(name.abis), ".".join(name.platforms))
-        if key not in self._known:
-            self._known[key] = self._fit(name.pythons, name.abis, name.platforms)
-        return self._known[key]
+        tags_of = (name.pythons, name.abis, name.platforms)
+        key = tuple(map(".".join, tags_of))
+        fit = self._known.get(key)
+        if fit is None:
+            fit = self._known[key] = self._fit(*tags_of)
+        return fit
 
     def _fit(self, pythons: Sequence[str], abis: Sequence[str], platforms: Sequence[str]) -> bool:
         return not (
@@ -180,7 +182,7 @@ def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, hos
             unread.append((str(name), "the asset has no name or address"))
             continue
         digest = str(asset.get("digest") or "")
-        found = _SHA256.search(digest.replace("sha256:", "sha256=", 1))
+        found = re.search(_SHA256, digest.replace("sha256:", "sha256=", 1))
         size = asset.get("size")
         raw = {
             "sha256": None if found is None else found[1].lower(),
@@ -214,7 +216,7 @@ def html_page(package: str, text: str, url: str, host: Host) -> Page:
         name = unquote(posixpath.basename(parts.path))
         if not name.endswith((".whl", ".tar.gz", ".zip")):
             continue
-        found = _SHA256.search(parts.fragment)
+        found = re.search(_SHA256, parts.fragment)
         metadata = attributes.get("data-core-metadata", attributes.get("data-dist-info-metadata"))
         raw = {
             "sha256": None if found is None else found[1].lower(),

@@ -5,6 +5,7 @@ pure: facts in, sentence out.
 """
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
@@ -74,7 +75,7 @@ def python_allowed(candidate: Candidate, wanted: Wanted, target: Target) -> Fail
     if version is None or not candidate.entry.requires_python:
         return None
     try:
-        allowed = SpecifierSet(candidate.entry.requires_python)
+        allowed = _specifier(candidate.entry.requires_python)
     except InvalidSpecifier:
         reason = f"has a Requires-Python that is not valid: {candidate.entry.requires_python!r}"
         return Failure(aspect="python", reason=reason)
@@ -82,6 +83,12 @@ def python_allowed(candidate: Candidate, wanted: Wanted, target: Target) -> Fail
         return None
     reason = f"needs Python {allowed}, this is {version}"
     return Failure(aspect="python", reason=reason, change=f"Python {allowed}")
+
+
+@lru_cache(maxsize=1024)
+def _specifier(text: str) -> SpecifierSet:
+    """Read versions; an index's wheels have a handful of such texts."""
+    return SpecifierSet(text)
 
 
 def _pythons(candidate: Candidate) -> str:

@@ -16,8 +16,8 @@ from wheelfarm.resolve.drivers import is_driver_version
 from wheelfarm.resolve.host import Gpu
 from wheelfarm.resolve.nvml import Answer
 
-_DRIVER = re.compile(r"(?:Driver|KMD) Version\s*:\s*([0-9][0-9.]*)")
-_CUDA = re.compile(r"CUDA(?: UMD)? Version\s*:\s*(\d+)\.(\d+)")
+_DRIVER = r"(?:Driver|KMD) Version\s*:\s*([0-9][0-9.]*)"
+_CUDA = r"CUDA(?: UMD)? Version\s*:\s*(\d+)\.(\d+)"
 _MISMATCH = "Driver/library version mismatch"
 _NO_DEVICES = "No devices were found"
 #: Where the tool lies besides PATH: WSL's folder, which not every shell has.
@@ -100,6 +100,6 @@ def _banner(program: str) -> tuple[str, Minor | None]:
 
 def read_banner(text: str) -> tuple[str, Minor | None]:
     """Return the driver and the CUDA that a banner of any generation states."""
-    driver, cuda = _DRIVER.search(text), _CUDA.search(text)
+    driver, cuda = re.search(_DRIVER, text), re.search(_CUDA, text)
     version = "" if driver is None or not is_driver_version(driver[1]) else driver[1]
     return version, None if cuda is None else Minor(int(cuda[1]), int(cuda[2]))

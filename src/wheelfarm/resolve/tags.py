@@ -12,8 +12,8 @@ from wheelfarm.resolve.host import Host, Libc
 
 _INTERPRETER = re.compile(r"(cp|py)(\d)(\d*)", re.ASCII)
 _MANYLINUX = re.compile(r"manylinux_(\d+)_(\d+)_(\w+)", re.ASCII)
-_MUSLLINUX = re.compile(r"musllinux_(\d+)_(\d+)_(\w+)", re.ASCII)
-_LEGACY = re.compile(r"manylinux(1|2010|2014)_(\w+)", re.ASCII)
+_MUSLLINUX = r"musllinux_(\d+)_(\d+)_(\w+)"
+_LEGACY = r"manylinux(1|2010|2014)_(\w+)"
 _LEGACY_GLIBC = {"1": Minor(2, 5), "2010": Minor(2, 12), "2014": Minor(2, 17)}
 
 
@@ -91,9 +91,9 @@ def _linux_refusal(tag: str, machine: str, libc: Libc | None, foreign: str) -> s
     needed, kind, tag_machine = None, "glibc", ""
     if (match := _MANYLINUX.fullmatch(tag)) is not None:
         needed, tag_machine = Minor(int(match[1]), int(match[2])), match[3]
-    elif (match := _LEGACY.fullmatch(tag)) is not None:
+    elif (match := re.fullmatch(_LEGACY, tag, re.ASCII)) is not None:
         needed, tag_machine = _LEGACY_GLIBC[match[1]], match[2]
-    elif (match := _MUSLLINUX.fullmatch(tag)) is not None:
+    elif (match := re.fullmatch(_MUSLLINUX, tag, re.ASCII)) is not None:
         needed, kind, tag_machine = Minor(int(match[1]), int(match[2])), "musl", match[3]
     if needed is None or tag_machine != machine:
         return foreign

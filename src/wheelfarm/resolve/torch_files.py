@@ -18,10 +18,9 @@ from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.host import Fact, nothing
 from wheelfarm.values import value
 
-_TOOLKIT = re.compile(
+_TOOLKIT = (
     r"^Requires-Dist:\s*(?:cuda-toolkit(?:\[[^\]]*\])?|nvidia-cuda-runtime(?:-cu\d+)?)"
-    r"\s*\(?==\s*(\d+)\.(\d+)",
-    re.MULTILINE,
+    r"\s*\(?==\s*(\d+)\.(\d+)"
 )
 #: One function of libc10 that takes a std::string, as each of libstdc++'s two ABIs spells it.
 _NEW_ABI = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKNSt7__cxx1112basic_string"
@@ -104,7 +103,7 @@ def _accelerator(
     local = "" if version.value is None else version.value.local or ""
     if (found := label_accelerator(local)) is not None:
         return Fact(found, "the local label of torch's metadata")
-    required = None if info is None else _TOOLKIT.search(_text(info / "METADATA"))
+    required = None if info is None else re.search(_TOOLKIT, _text(info / "METADATA"), re.MULTILINE)
     if required is not None:
         minor = Minor(int(required[1]), int(required[2]))
         return Fact(Accelerator.cuda(minor), "the NVIDIA wheels that torch's metadata requires")

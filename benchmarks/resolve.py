@@ -165,7 +165,7 @@ def main() -> None:
             "COMFY_ENV_CUDA_WHEELS_INDEX": f"{url}simple/",
         }
         ours = [
-            *(str(python), "-m", "wheelfarm", "resolve", *ASKED, "--index", url, "--no-cache"),
+            *(str(python.with_name("wheelfarm")), "resolve", *ASKED, "--index", url, "--no-cache"),
             *("--torch", "2.9.1+cu128", "--python-version", "3.11", "--gpu", "8.6", "-q"),
         ]
         theirs = [str(python), "-c", PEER_CODE, *ASKED]

@@ -113,6 +113,7 @@ def make_session(arguments: argparse.Namespace) -> "Session":
     """Return the session that the options ask for."""
     import os
 
+    from wheelfarm.resolve.backends import index_for_all
     from wheelfarm.resolve.configuration import read_configuration
     from wheelfarm.resolve.connect import ask_ahead, make_client
 
@@ -121,7 +122,8 @@ def make_session(arguments: argparse.Namespace) -> "Session":
         offline=arguments.offline, cache=not arguments.no_cache, logins=configuration.logins
     )
     # While the index answers, the rest is imported and the machine looked at.
-    ask_ahead(client, arguments.index)
+    configured = configuration.indexes if arguments.source is None else None
+    ask_ahead(client, index_for_all(arguments.index, configured), arguments.packages)
 
     from wheelfarm.resolve.asking import Asking
     from wheelfarm.resolve.resolution import Settings

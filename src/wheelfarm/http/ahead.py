@@ -24,9 +24,13 @@ class Ahead(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - raised to the one who asks for the result
             self._error = error
 
+    def wait(self) -> None:
+        """Wait until the call has ended, well or not."""
+        self._thread.join()
+
     def result(self) -> T:
         """Return what the call returned, or raise what it raised."""
-        self._thread.join()
+        self.wait()
         if self._error is not None:
             raise self._error
         return self._answers[0]

@@ -131,11 +131,29 @@ class Client:
         begun = self._ahead.pop((url, accept), None)
         return self._get(url, accept, limit) if begun is None else begun.result()
 
-    def ahead(self, url: str, *, accept: str = "*/*") -> None:
-        """Begin to ask for what is sure to be needed; the next ``get`` of it takes the answer."""
+    def ahead(
+        self, url: str, *, accept: str = "*/*", then: "Callable[[Response], None] | None" = None
+    ) -> None:
+        """Begin to ask for what is sure to be needed; the next ``get`` of it takes the answer.
+
+        ``then`` sees the answer first, in the thread that asked, and may begin to ask for more.
+        """
         from wheelfarm.http.ahead import Ahead
 
-        self._ahead[url, accept] = Ahead(lambda: self._get(url, accept, MAX_PAGE))
+        def ask() -> Response:
+            answer = self._get(url, accept, MAX_PAGE)
+            if then is not None:
+                then(answer)
+            return answer
+
+        if (url, accept) not in self._ahead:
+            self._ahead[url, accept] = Ahead(ask)
+
+    def forget(self, url: str, *, accept: str = "*/*") -> None:
+        """Let go of what was asked ahead and is not needed; waits until its connection is done."""
+        begun = self._ahead.pop((url, accept), None)
+        if begun is not None:
+            begun.wait()
 
     def _get(self, url: str, accept: str, limit: int) -> Response:
         if url.startswith("file://"):

@@ -59,6 +59,13 @@ def read_indexes(reader: Reader) -> dict[str, str]:
     return found if general is None else {**found, "": general}
 
 
+def index_for_all(option: str | None, configured: Mapping[str, str] | None = None) -> str | None:
+    """Return the index that is asked whatever the backend is; None where the backend decides."""
+    found = {index_address(name, option, configured) for name in ("", *BACKENDS)}
+    only = found.pop()
+    return None if found or only is None else only[0]
+
+
 def index_address(
     backend: str, option: str | None, configured: Mapping[str, str] | None = None
 ) -> tuple[str, str] | None:

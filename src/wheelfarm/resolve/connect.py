@@ -3,17 +3,23 @@
 Light, so that the first request is on its way while the rest of the resolver is still imported.
 """
 
+import contextlib
+import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from wheelfarm.errors import BadInputError
-from wheelfarm.http import Cache, Client, Login, default_folder, redacted
+from wheelfarm.http import Cache, Client, Login, Response, default_folder, redacted
+from wheelfarm.model.project_name import normalized
 from wheelfarm.values import NOTHING
 
 #: The form in which manifests are asked for.
 JSON = "application/json"
+#: How many pages are asked for at once.
+AT_ONCE = 8
 
 
 def make_client(
@@ -25,10 +31,26 @@ def make_client(
     return Client(cache=kept, offline=wanted, logins=logins)
 
 
-def ask_ahead(client: Client, address: str | None) -> None:
-    """Begin to ask for the manifest of an index that is named, if it is one of the network."""
-    if address is not None and address.startswith(("http://", "https://")):
-        client.ahead(manifest_address(client.learn_login(index_root(address))), accept=JSON)
+def ask_ahead(client: Client, address: str | None, wanted: Iterable[str] = ()) -> None:
+    """Begin to ask an index of the network for its manifest, and for the parts of what is wanted.
+
+    ``wanted`` are requirements as a user writes them. Nothing is judged here: whoever needs an
+    answer reads it, and says what is wrong with it.
+    """
+    if address is None or not address.startswith(("http://", "https://")):
+        return
+    url = manifest_address(client.learn_login(index_root(address)))
+    found = (re.match(r"[\w.-]+", word, re.ASCII) for word in wanted)
+    names = [normalized(match[0]) for match in found if match is not None]
+
+    def ask_parts(answer: Response) -> None:
+        # What is no manifest is told by its reader.
+        with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError, BadInputError):
+            packages = json.loads(answer.body)["packages"]
+            for name in filter(packages.__contains__, names[:AT_ONCE]):
+                client.ahead(part_address(url, packages[name]["url"]), accept=JSON)
+
+    client.ahead(url, accept=JSON, then=ask_parts)
 
 
 def index_root(address: str) -> str:
@@ -53,6 +75,19 @@ def _check_parts(address: str) -> None:
     except ValueError as error:
         message = f"the address of the index, {address.rpartition('@')[2]!r}, is none"
         raise BadInputError(message, cause=str(error)) from error
+
+
+def part_address(manifest: str, url: str) -> str:
+    """Return where a package's part of a manifest stands, as the manifest at an address names it.
+
+    Raises BadInputError for an address that no manifest of its kind may name, such as our disk's.
+    """
+    address = urljoin(manifest, url)
+    own = ("file:",) if manifest.startswith("file:") else ()
+    if address.startswith(("http://", "https://", *own)):
+        return address
+    message = f"{redacted(manifest)} names a part at an address that it may not name"
+    raise BadInputError(message, cause=f"its kind is {address.partition(':')[0]!r}")
 
 
 def manifest_address(root: str) -> str:

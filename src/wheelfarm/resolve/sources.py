@@ -4,21 +4,25 @@ An index is a trust boundary: its owner chooses the bytes that run. Hashes bind 
 pages, and pages to the address that the user configured; nothing more.
 """
 
-import contextlib
 import hashlib
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 from urllib.parse import unquote, urljoin, urlsplit
 
 from wheelfarm.errors import CouldNotLookError
-from wheelfarm.http import Client, HashMismatchError, NotFoundError, redacted
+from wheelfarm.http import Client, HashMismatchError, NotFoundError, Response, redacted
 from wheelfarm.http.credentials import without_login
-from wheelfarm.index.model import Combination, Manifest, PackagePart
+from wheelfarm.index.model import Combination, Manifest
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_json
-from wheelfarm.resolve.connect import JSON, index_root, manifest_address
+from wheelfarm.resolve.connect import (
+    AT_ONCE,
+    JSON,
+    index_root,
+    manifest_address,
+    part_address,
+)
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.manifest_part import manifest_page
 from wheelfarm.resolve.pages import Page, html_page, json_page
@@ -27,10 +31,6 @@ _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
     " text/html;q=0.1"
 )
-T = TypeVar("T")
-
-#: How many pages are asked for at once.
-_CONNECTIONS = 8
 
 
 class Index(Protocol):
@@ -77,22 +77,19 @@ class ManifestIndex:
         """Return a page for each name, each part's bytes checked against the manifest's hash."""
         parts = {name: self.manifest.packages.get(name) for name in map(normalized, names)}
         known = {name: part for name, part in parts.items() if part is not None}
-        # Reading is work and not waiting: threads would only take turns at it.
-        bodies = _together(known, lambda name: self._body(known[name]))
-        return {
-            name: Page(package=name, url=self._url, missing=True)
-            if part is None
-            else manifest_page(name, bodies[name], urljoin(self._url, part.url), host)
-            for name, part in parts.items()
-        }
+        addresses = {name: part_address(self._url, part.url) for name, part in known.items()}
 
-    def _body(self, part: PackagePart) -> bytes:
-        url = urljoin(self._url, part.url)
-        body = self._client.get(url, accept=JSON).body
-        actual = hashlib.sha256(body).hexdigest()
-        if actual != part.sha256:
-            raise HashMismatchError(redacted(url), part.sha256, actual)
-        return body
+        def read(name: str, answer: Response) -> Page:
+            url, promised = addresses[name], known[name].sha256
+            actual = hashlib.sha256(answer.body).hexdigest()
+            if actual != promised:
+                raise HashMismatchError(redacted(url), promised, actual)
+            return manifest_page(name, answer.body, url, host)
+
+        absent = set(parts) - set(known)
+        return _read_each(self._client, addresses, JSON, read) | {
+            name: Page(package=name, url=self._url, missing=True) for name in absent
+        }
 
 
 class SimpleIndex:
@@ -114,20 +111,27 @@ class SimpleIndex:
 
     def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
         """Return a page for each name."""
-        return _together(names, lambda name: self._page(name, host))
+        addresses = {name: urljoin(self.address, f"{name}/") for name in map(normalized, names)}
 
-    def _page(self, name: str, host: Host) -> Page:
-        url = urljoin(self.address, f"{name}/")
-        try:
-            answer = self._client.get(url, accept=_SIMPLE)
-        except NotFoundError:
-            return Page(package=name, url=url, missing=True)
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind.endswith("json"):
-            document = parse_json(answer.body, redacted(answer.url))
-            return json_page(name, document, answer.url, host)
-        text = answer.body.decode("utf-8", "replace")
-        return html_page(name, text, answer.url, host)
+        def absent(name: str) -> Page:
+            return Page(package=name, url=addresses[name], missing=True)
+
+        return _read_each(
+            self._client,
+            addresses,
+            _SIMPLE,
+            lambda name, answer: _simple_page(name, answer, host),
+            absent,
+        )
+
+
+def _simple_page(name: str, answer: Response, host: Host) -> Page:
+    kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind.endswith("json"):
+        document = parse_json(answer.body, redacted(answer.url))
+        return json_page(name, document, answer.url, host)
+    text = answer.body.decode("utf-8", "replace")
+    return html_page(name, text, answer.url, host)
 
 
 def open_index(address: str, client: Client) -> Index:
@@ -173,30 +177,31 @@ def _check_folder(address: str) -> None:
     raise CouldNotLookError(message, hint=hint)
 
 
-def _together(names: Iterable[str], fetch: Callable[[str], T]) -> Mapping[str, T]:
-    """Fetch what belongs to names over a few connections; the first name's failure is raised."""
-    wanted = sorted({normalized(name) for name in names})
-    if len(wanted) == 1:
-        return {wanted[0]: fetch(wanted[0])}
-    found: dict[str, T] = {}
-    failed: dict[str, BaseException] = {}
-    waiting = wanted[::-1]
+def _read_each(
+    client: Client,
+    addresses: Mapping[str, str],
+    accept: str,
+    read: Callable[[str, Response], Page],
+    absent: Callable[[str], Page] | None = None,
+) -> dict[str, Page]:
+    """Read each name's page, in order, while those of the next few names are on their way.
 
-    def work() -> None:
-        while waiting:
-            # Taking from a list is one step, so that no two threads get the same name.
-            with contextlib.suppress(IndexError):
-                name = waiting.pop()
-                try:
-                    found[name] = fetch(name)
-                except BaseException as error:  # noqa: BLE001 - raised in the thread that asked
-                    failed[name] = error
-
-    threads = [threading.Thread(target=work) for _ in wanted[:_CONNECTIONS]]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failed:
-        raise failed[min(failed)]
+    One that is not there is what ``absent`` says, if anything. Reading is work and not waiting:
+    threads would only take turns at it.
+    """
+    names = sorted(addresses)
+    found: dict[str, Page] = {}
+    try:
+        for position, name in enumerate(names):
+            for coming in names[position + 1 : position + AT_ONCE]:
+                client.ahead(addresses[coming], accept=accept)
+            try:
+                found[name] = read(name, client.get(addresses[name], accept=accept))
+            except NotFoundError:
+                if absent is None:
+                    raise
+                found[name] = absent(name)
+    finally:
+        for name in set(names) - set(found):
+            client.forget(addresses[name], accept=accept)
     return found

@@ -431,3 +431,21 @@ def test_what_is_asked_ahead_is_asked_once_and_fails_where_it_is_needed(tmp_path
         assert client.get(f"{server.url}page").body == b"here"
         assert len(server.requests) == 3
         client.close()
+
+
+def test_an_answer_that_came_ahead_may_begin_more_and_one_may_be_forgotten(tmp_path: Path) -> None:
+    (tmp_path / "first").write_text("second")
+    (tmp_path / "second").write_text("here")
+    with serving(tmp_path) as server:
+        client = Client(attempts=1)
+        second = f"{server.url}second"
+        client.ahead(f"{server.url}first", then=lambda answer: client.ahead(second))
+        assert client.get(f"{server.url}first").body == b"second"
+        # It was begun before the first answer was handed out, so nothing is asked twice.
+        assert client.get(second).body == b"here"
+        assert server.paths() == ["/first", "/second"]
+        client.ahead(second)
+        client.forget(second)
+        assert client.get(second).body == b"here"
+        assert server.paths() == ["/first", "/second", "/second", "/second"]
+        client.close()

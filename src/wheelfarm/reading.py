@@ -10,6 +10,7 @@ import codecs
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -149,6 +150,15 @@ class Reader:
             return None
         text = self.string(key)
         return self.attempt(lambda: parse(text), key) if isinstance(self._data[key], str) else None
+
+    def each(self, key: str, parse: Callable[[str], T]) -> tuple[T, ...]:
+        """Return ``parse`` of each string of a list; faults as with ``parsed``, at their places."""
+        found = []
+        for index, text in enumerate(self.strings(key)):
+            made = self.attempt(partial(parse, text), key, index)
+            if made is not None:
+                found.append(made)
+        return tuple(found)
 
     def attempt(self, make: Callable[[], T], *more: str | int) -> T | None:
         """Return what ``make`` returns; its BadInputError or ValueError is a fault here."""

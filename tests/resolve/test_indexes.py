@@ -91,6 +91,53 @@ def test_a_manifest_of_another_form_is_bad_input(
             open_index(server.url, client)
 
 
+def test_a_part_on_the_users_own_disk_is_not_read(
+    site: FarmSite, server: Loopback, client: Client, tmp_path: Path
+) -> None:
+    site.add(DISO)
+    site.write()
+    secret = tmp_path / "secret.json"
+    secret.write_text("{}", encoding="utf-8")
+    path = site.folder / "manifest/index.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["packages"]["diso"] |= {"url": secret.as_uri(), "sha256": digest(secret)}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    index = open_index(server.url, client)
+    with pytest.raises(BadInputError, match="may not name"):
+        index.pages(["diso"], host())
+
+
+def test_what_is_asked_ahead_is_asked_once_however_it_is_written(
+    site: FarmSite,
+    server: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    packages = [f"some-package{number}" for number in range(12)]
+    for package in packages:
+        site.add(f"{package.replace('-', '_')}-1.0+cu130torch2.14-{CELL}")
+    site.write()
+    asked = ["Some.Package0>=1", *packages[1:], "some_package1"]
+    code, document = resolve(server.url, capsys, *asked)
+    assert code == 0
+    assert len(document["wheels"]) == 12
+    assert len(server.requests) == 13
+    monkeypatch.setenv("WHEELFARM_INDEX", server.url)
+    assert main(["resolve", "some-package0", "--json", "--no-cache", *MACHINE]) == 0
+    assert len(server.requests) == 15
+
+
+@pytest.mark.parametrize(
+    "text", ['{"packages": {"diso": {"url": 3}}}', '{"packages": []}', "[" * 100_000, "\\xff"]
+)
+def test_what_is_faulty_is_told_by_its_reader(text: str, site: FarmSite, server: Loopback) -> None:
+    path = site.folder / "manifest/index.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"manifest/index\.json"):
+        main(["resolve", "diso", "--index", server.url, *MACHINE])
+
+
 def test_a_faulty_entry_costs_itself_alone(
     site: FarmSite, server: Loopback, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.resolve.shelf import host
 from wheelfarm.errors import BadInputError
 from wheelfarm.resolve.manifest_part import manifest_page
-from wheelfarm.resolve.pages import Page
+from wheelfarm.resolve.pages import Fits, Page
 
 URL = "https://wheels.example.org/manifest/packages/diso.json"
 HEAD = {"schema": "wheelfarm.package/1", "package": "diso"}
@@ -48,10 +48,10 @@ def shown(page: Page) -> list[tuple[str, str, tuple[str, ...]]]:
 
 @given(st.lists(entries, max_size=6))
 def test_the_layout_of_a_part_changes_nothing(wheels: list[dict[str, Any]]) -> None:
-    lines = manifest_page("diso", by_lines(wheels), URL, host())
+    lines = manifest_page("diso", by_lines(wheels), URL, Fits(host()))
     for indent in (None, 1):
         whole = json.dumps({**HEAD, "wheels": wheels}, indent=indent).encode()
-        other = manifest_page("diso", whole, URL, host())
+        other = manifest_page("diso", whole, URL, Fits(host()))
         assert shown(other) == shown(lines)
         assert other.unread == lines.unread
         assert len(other.candidates) == len(lines.candidates)
@@ -63,7 +63,7 @@ def test_a_wheel_of_another_python_is_read_only_for_a_report() -> None:
     good = json.dumps({"filename": fitting, "url": "../a.whl", "sha256": None})
     head = json.dumps(HEAD)[:-1]
     body = f'{head}, "wheels": [\n{good},\n{line}\n]}}\n'.encode()
-    page = manifest_page("diso", body, URL, host())
+    page = manifest_page("diso", body, URL, Fits(host()))
     assert [str(each) for each in page.candidates] == [fitting]
     assert [str(each) for each in page.all_candidates()] == [fitting]
 
@@ -81,14 +81,14 @@ def test_a_wheel_of_another_python_is_read_only_for_a_report() -> None:
 )
 def test_what_is_no_part_is_refused_without_the_login_of_its_address(body: bytes) -> None:
     with pytest.raises(BadInputError) as caught:
-        manifest_page("diso", body, "https://user:secret@wheels.example.org/p.json", host())
+        manifest_page("diso", body, "https://user:secret@wheels.example.org/p.json", Fits(host()))
     assert "secret" not in str(caught.value)
 
 
 def test_an_entry_without_a_name_or_an_address_is_told() -> None:
     wheels: list[Any] = [{"filename": NAMES[0]}, {"url": "../a.whl"}, 3]
     body = json.dumps({**HEAD, "wheels": wheels}).encode()
-    page = manifest_page("diso", body, URL, host())
+    page = manifest_page("diso", body, URL, Fits(host()))
     assert page.unread == (
         (NAMES[0], "the manifest's entry has no address"),
         ("None", "the manifest's entry has no file name"),

@@ -237,17 +237,9 @@ def read_part(data: Mapping[str, Any], context: str) -> tuple[WheelEntry, ...]:
 def _module(reader: Reader) -> Module:
     return Module(
         path=reader.string("path"),
-        sass=_archs(reader, "sass"),
-        ptx=_archs(reader, "ptx"),
+        sass=reader.each("sass", Arch.parse),
+        ptx=reader.each("ptx", Arch.parse),
     )
-
-
-def _archs(reader: Reader, key: str) -> tuple[Arch, ...]:
-    found = (
-        reader.attempt(lambda text=text: Arch.parse(text), key, index)  # type: ignore[misc]
-        for index, text in enumerate(reader.strings(key))
-    )
-    return tuple(arch for arch in found if arch is not None)
 
 
 def _text(value: Minor | None) -> str | None:

@@ -8,6 +8,7 @@ no SASS with desktop parts of the same major.
 """
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from wheelfarm.errors import BadInputError
@@ -33,11 +34,7 @@ class Arch:
     @classmethod
     def parse(cls, text: str) -> "Arch":
         """Read ``9.0``, ``9.0a`` or ``10.0f``; BadInputError for anything else."""
-        match = _ARCH.fullmatch(text.strip())
-        if match is None:
-            message = f"{text!r} is no GPU architecture; expected one such as 9.0, 9.0a or 10.0f"
-            raise BadInputError(message)
-        return cls(int(match[1]), int(match[2]), _suffix(match[3]))
+        return _parsed(text)
 
     @classmethod
     def of_number(cls, number: int, suffix: Suffix = "") -> "Arch":
@@ -147,6 +144,16 @@ class ArchList:
 
     def __str__(self) -> str:
         return ";".join(map(str, self.entries))
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str) -> Arch:
+    """Read a capability; an index names a few of them very often."""
+    match = _ARCH.fullmatch(text.strip())
+    if match is None:
+        message = f"{text!r} is no GPU architecture; expected one such as 9.0, 9.0a or 10.0f"
+        raise BadInputError(message)
+    return Arch(int(match[1]), int(match[2]), _suffix(match[3]))
 
 
 def _suffix(text: str) -> Suffix:

@@ -10,6 +10,7 @@ from packaging.version import Version
 from wheelfarm.index.model import WheelEntry
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.axis import TorchAxis
+from wheelfarm.model.versions import Minor, is_release
 from wheelfarm.model.wheel_name import Label, WheelName
 from wheelfarm.resolve.host import Host
 from wheelfarm.values import value
@@ -121,6 +122,11 @@ class Target:
     prereleases: bool = False
     preferred: frozenset[str] = frozenset()
     exact: bool = False
+
+    @cached_property
+    def torch_minor(self) -> Minor | None:
+        """The minor of torch's release; None where there is none, or where it is a snapshot."""
+        return None if self.torch is None or not is_release(self.torch) else Minor.of(self.torch)
 
     def __str__(self) -> str:
         torch = "no torch" if self.torch is None else f"torch {self.torch.public}"

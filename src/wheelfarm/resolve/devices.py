@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from wheelfarm.model.versions import Minor
-from wheelfarm.resolve import kernel_files, nvml, smi
+from wheelfarm.resolve import kernel_files, nvml
 from wheelfarm.resolve.drivers import cuda_of_driver
 from wheelfarm.resolve.host import DeviceState, Fact, Gpu, nothing
 from wheelfarm.values import replace, value
@@ -53,6 +53,8 @@ def _ask(*, moved: bool) -> tuple[nvml.Answer | None, str]:
         first = nvml.look()
         if first is not None and not first.problem:
             return first, "NVML"
+    from wheelfarm.resolve import smi
+
     second = smi.look()
     if second is not None and (first is None or not second.problem):
         return second, "nvidia-smi"

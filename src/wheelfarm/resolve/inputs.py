@@ -66,7 +66,7 @@ def _pyproject(path: Path) -> Asking:
     reader = Reader(data, f"{path} [tool.wheelfarm]")
     reader.raw("lock")
     asking = Asking(
-        wanted=_wanted(reader, "packages"),
+        wanted=reader.each("packages", parse_wanted),
         indexes=read_indexes(reader),
         releases=reader.string("releases", ""),
         choose_torch=reader.boolean("choose-torch", default=False),
@@ -84,16 +84,7 @@ def _comfy_env(path: Path) -> Asking:
     if cuda is None:
         message = f"{path} has no [cuda] packages"
         raise BadInputError(message)
-    wanted = _wanted(cuda, "packages")
+    wanted = cuda.each("packages", parse_wanted)
     reader.finish()
     carried = {name: data[name] for name in _PIXI_TABLES if name in data}
     return Asking(wanted=wanted, carried=carried)
-
-
-def _wanted(reader: Reader, key: str) -> tuple[Wanted, ...]:
-    found = []
-    for index, text in enumerate(reader.strings(key)):
-        wanted = reader.attempt(lambda text=text: parse_wanted(text), key, index)  # type: ignore[misc]
-        if wanted is not None:
-            found.append(wanted)
-    return tuple(found)

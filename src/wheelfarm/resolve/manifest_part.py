@@ -14,7 +14,6 @@ from wheelfarm.http import redacted
 from wheelfarm.index.model import PACKAGE_SCHEMA, manifest_reader
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import parse_json
-from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.pages import Fits, Offer, Page, page_of
 
 #: An entry: as its line without what all lines begin and end with, or as it was read.
@@ -25,12 +24,11 @@ _BETWEEN = '},\n{"filename": "'
 _END = "}\n]}\n"
 
 
-def manifest_page(package: str, body: bytes, url: str, host: Host) -> Page:
+def manifest_page(package: str, body: bytes, url: str, fits: Fits) -> Page:
     """Read a manifest's part; BadInputError where it is not one."""
     context = redacted(url)
     document, rows = _rows(body, context)
     manifest_reader(document, context, PACKAGE_SCHEMA)
-    fits = Fits(host)
     offers: list[Offer] = []
     unfit: list[_Row] = []
     unread: list[tuple[str, str]] = []

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from wheelfarm.http import Client
 from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.metadata import with_metadata
 from wheelfarm.resolve.pages import Page
 from wheelfarm.resolve.sources import Index
 from wheelfarm.values import replace
@@ -55,6 +54,8 @@ class PageBook:
         for candidate in candidates:
             if candidate.entry.requires_dist is not None or candidate.entry.metadata_sha256 is None:
                 continue
+            from wheelfarm.resolve.metadata import with_metadata
+
             page = self._pages[candidate.package]
             known = with_metadata(candidate, self._client)
             kept = tuple(known if each is candidate else each for each in page.candidates)

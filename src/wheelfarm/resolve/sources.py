@@ -25,7 +25,7 @@ from wheelfarm.resolve.connect import (
 )
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.manifest_part import manifest_page
-from wheelfarm.resolve.pages import Page, html_page, json_page
+from wheelfarm.resolve.pages import Fits, Page, html_page, json_page
 
 _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
@@ -78,13 +78,14 @@ class ManifestIndex:
         parts = {name: self.manifest.packages.get(name) for name in map(normalized, names)}
         known = {name: part for name, part in parts.items() if part is not None}
         addresses = {name: part_address(self._url, part.url) for name, part in known.items()}
+        fits = Fits(host)
 
         def read(name: str, answer: Response) -> Page:
             url, promised = addresses[name], known[name].sha256
             actual = hashlib.sha256(answer.body).hexdigest()
             if actual != promised:
                 raise HashMismatchError(redacted(url), promised, actual)
-            return manifest_page(name, answer.body, url, host)
+            return manifest_page(name, answer.body, url, fits)
 
         absent = set(parts) - set(known)
         return _read_each(self._client, addresses, JSON, read) | {

@@ -2,7 +2,8 @@
 
 from packaging.version import Version
 
-from wheelfarm.model.versions import Minor, is_release
+from wheelfarm.model.versions import Minor
+from wheelfarm.model.wheel_name import Label
 from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
 from wheelfarm.resolve.markers import applies
 from wheelfarm.resolve.needs import read_need
@@ -20,19 +21,17 @@ def torch_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failur
         return _stable_torch(candidate.entry.from_torch, torch)
     if label.torch is None:
         return Failure(aspect="torch", reason="links torch, and nothing says which")
-    return _linked_torch(candidate, label.torch, torch)
-
-
-def _linked_torch(candidate: Candidate, built: Minor, torch: Version) -> Failure | None:
-    if not is_release(torch):
+    if target.torch_minor is None:
         return _snapshot(candidate, torch)
-    if Minor.of(torch) == built:
-        return None
-    claim = " or higher (a claim that nobody proved)" if candidate.label.or_higher else ""
+    return None if target.torch_minor == label.torch else _other_minor(label, torch)
+
+
+def _other_minor(label: Label, torch: Version) -> Failure:
+    claim = " or higher (a claim that nobody proved)" if label.or_higher else ""
     return Failure(
         aspect="torch",
-        reason=f"is built for torch {built}{claim}, this is {torch.public}",
-        change=f"torch {built}",
+        reason=f"is built for torch {label.torch}{claim}, this is {torch.public}",
+        change=f"torch {label.torch}",
     )
 
 

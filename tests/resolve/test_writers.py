@@ -513,3 +513,36 @@ def test_dynamic_dependencies_are_refused(write: Writer, tmp_path: Path) -> None
     with pytest.raises(BadInputError, match=r"project\.dependencies is dynamic"):
         write("pyproject.toml")
     assert path.read_text(encoding="utf-8") == mine
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt"])
+def test_each_profiles_file_is_checked_kept_and_upgraded(
+    write: Writer, site: FarmSite, two_hosts: list[str], tmp_path: Path, name: str
+) -> None:
+    def written() -> list[str]:
+        main(["resolve", "flash-attn", *words])
+        return [path.read_text(encoding="utf-8") for path in paths]
+
+    stem = name.removesuffix(".txt")
+    paths = [tmp_path / f"{stem}-{profile}.txt" for profile in ("old", "new")]
+    index = parse_toml(write("pylock.toml", *two_hosts), "pylock")["tool"]["wheelfarm"]["index"]
+    words = ["--index", index, "--output", str(tmp_path / name), "-q", *two_hosts]
+    first = written()
+    assert all(main(["resolve", "--check", str(path)]) == 0 for path in paths)
+    modules = [{"path": "flash.so", "sass": ["8.6", "12.0"]}]
+    site.add(f"flash_attn-3.0+cu130torch2.14-{CELL}", requires=("torch",), modules=modules)
+    site.write()
+    assert written() == first
+    words.append("--upgrade")
+    assert all("flash_attn-3.0" in text for text in written())
+
+
+def test_a_profile_that_has_an_answer_is_told_beside_one_that_has_none(
+    write: Writer, two_hosts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = parse_toml(write("pylock.toml", *two_hosts), "pylock")["tool"]["wheelfarm"]["index"]
+    capsys.readouterr()
+    words = ["--index", index, *two_hosts]
+    assert main(["resolve", "flash-attn==2.8.3", *words]) == 1
+    out = capsys.readouterr().out
+    assert "old: for torch 2.14.1, cu130 there is an answer\nnew:\nflash-attn==2.8.3: no wheel" in out

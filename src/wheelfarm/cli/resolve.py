@@ -1,6 +1,7 @@
 """``wheelfarm resolve``: the exact wheels for this machine, or a precise reason."""
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,15 +150,19 @@ def make_session(arguments: argparse.Namespace) -> "Session":
 def _preferred(arguments: argparse.Namespace) -> frozenset[str]:
     """Return the wheels of the lock that is there already, which stay unless upgraded."""
     output = getattr(arguments, "output", None)
-    if output is None or getattr(arguments, "upgrade", False) or not output.is_file():
+    if output is None or getattr(arguments, "upgrade", False):
         return frozenset()
     from wheelfarm.errors import BadInputError
+    from wheelfarm.resolve.lock import file_of_profile
     from wheelfarm.resolve.locked import read_lock
 
-    try:
-        return frozenset(wheel.sha256 for wheel in read_lock(output).wheels)
-    except BadInputError:
-        return frozenset()
+    names = (word.partition("=")[0] for word in arguments.profile)
+    found: set[str] = set()
+    for path in (output, *(output.with_name(file_of_profile(output.name, each)) for each in names)):
+        if path.is_file():
+            with contextlib.suppress(BadInputError):
+                found.update(wheel.sha256 for wheel in read_lock(path).wheels)
+    return frozenset(found)
 
 
 def _no(profiles: "Sequence[Profile]") -> int:
@@ -183,7 +188,9 @@ def print_refusals(arguments: argparse.Namespace, profiles: "Sequence[Profile]")
         return _no(profiles)
     for profile in profiles:
         if profile.name:
-            print(f"{profile.name}:")
+            answer = profile.resolution.answer
+            ok = f" for {answer.target} there is an answer" if answer.ok else ""
+            print(f"{profile.name}:{ok}")
         for line in explain.report(profile.resolution):
             print(clean(line))
         if explained:
@@ -345,7 +352,9 @@ def _check(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json("wheelfarm.resolve-check/1", {"holds": not lines, "faults": lines})
     else:
-        for line in lines or [f"{arguments.check}: {len(lock.wheels)} wheels still hold"]:
+        count = len(lock.wheels)
+        holds = "1 wheel still holds" if count == 1 else f"{count} wheels still hold"
+        for line in lines or [f"{arguments.check}: {holds}"]:
             print(clean(line))
     return NegativeVerdictError.exit_code if lines else 0
 

@@ -5,6 +5,7 @@ The note stands in every format (``wheelfarm.resolve-lock/1``), so that ``--chec
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ from wheelfarm.resolve.choose import Choice
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.pages import safe_address
 from wheelfarm.resolve.resolution import Resolution
-from wheelfarm.values import NOTHING, value
+from wheelfarm.values import NOTHING, replace, value
 
 LOCK_SCHEMA = "wheelfarm.resolve-lock/1"
 
@@ -59,6 +60,10 @@ class Question:
             "profiles": {name or "default": dict(facts) for name, facts in self.profiles.items()},
         }
 
+    def of_profile(self, name: str) -> "Question":
+        """Return what the file of one profile answers, in which that profile has no name."""
+        return replace(self, profiles={"": self.profiles[name]})
+
     @classmethod
     def read(cls, data: object, context: str) -> "Question":
         """Read a lock's note; FaultsError lists what is wrong with it."""
@@ -78,6 +83,12 @@ class Question:
         )
         reader.finish()
         return question
+
+
+def file_of_profile(name: str, profile: str) -> str:
+    """Return the name of one profile's file, of a format that takes one file each."""
+    path = PurePath(name)
+    return f"{path.stem}-{profile}{path.suffix}" if profile else path.name
 
 
 def stated_facts(host: Host) -> dict[str, str]:

@@ -7,10 +7,15 @@ since a file in which one line has ``--hash`` takes no line without.
 
 import json
 from collections.abc import Sequence
-from pathlib import PurePath
 
 from wheelfarm.resolve.candidate import Candidate
-from wheelfarm.resolve.lock import Profile, Question, address, hashed_address
+from wheelfarm.resolve.lock import (
+    Profile,
+    Question,
+    address,
+    file_of_profile,
+    hashed_address,
+)
 from wheelfarm.resolve.resolution import Resolution
 
 NOTE = "# wheelfarm: "
@@ -23,19 +28,12 @@ def requirement(candidate: Candidate) -> str:
 
 def write(profiles: Sequence[Profile], question: Question, name: str) -> dict[str, str]:
     """Return file name -> text; with several profiles ``NAME-<profile>.txt``."""
-    path = PurePath(name)
-    texts = {}
-    for profile in profiles:
-        suffix = f"-{profile.name}" if profile.name else ""
-        note = Question(
-            index=question.index,
-            packages=question.packages,
-            choose_torch=question.choose_torch,
-            prereleases=question.prereleases,
-            profiles={"": question.profiles[profile.name]},
+    return {
+        file_of_profile(name, profile.name): _text(
+            profile.resolution, question.of_profile(profile.name)
         )
-        texts[f"{path.stem}{suffix}{path.suffix}"] = _text(profile.resolution, note)
-    return texts
+        for profile in profiles
+    }
 
 
 def _text(resolution: Resolution, note: Question) -> str:

@@ -14,7 +14,7 @@ from tests.farm_site import FarmSite
 from tests.loopback import Handler, Loopback, redirect, serving
 from wheelfarm import run as programs
 from wheelfarm.cli import main
-from wheelfarm.errors import BuildError
+from wheelfarm.errors import BadInputError, BuildError, UsageError
 from wheelfarm.http import HashMismatchError
 from wheelfarm.http.errors import RefusedError
 
@@ -219,3 +219,54 @@ def test_an_installer_that_did_nothing_is_found_out(
     monkeypatch.setenv("PIP_CONFIG_FILE", str(config))
     with pytest.raises(BuildError, match="it has no such package"):
         main(words(server.url, python, "pip"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--torch", "2.13.0+cu130"], r"torch is 2.13.0\+cu130 \(--torch\)"),
+        (
+            ["--torch", "none", "--gpu", "9.0", "--driver", "580"],
+            r"torch is none \(--torch says so\)",
+        ),
+        (["--platform", "linux_aarch64"], r"platform is linux_aarch64 \(--platform\)"),
+    ],
+)
+def test_an_answer_for_other_facts_is_not_installed(
+    site: FarmSite, server: Loopback, python: Path, flags: list[str], said: str
+) -> None:
+    cell = f"{TAG}-{TAG}-manylinux_2_17_x86_64.whl"
+    for minor in ("2.13", "2.14"):
+        site.add(f"diso-0.1.4+cu130torch{minor}-{cell}")
+        site.add(f"diso-0.1.4+cu130torch{minor}-{cell.replace('x86_64', 'aarch64')}")
+    site.write()
+    with pytest.raises(BadInputError, match=said):
+        main([*words(server.url, python, "uv"), *flags])
+    assert not (site_packages(python) / "diso").exists()
+
+
+def test_a_saved_host_is_another_machine_whatever_its_python_is_called(
+    site: FarmSite, server: Loopback, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add(DISO)
+    site.write()
+    main(["host", "--json", "--python", str(python)])
+    saved = python.parent / "host.json"
+    saved.write_text(capsys.readouterr().out, encoding="utf-8")
+    flags = ["--index", server.url, "--host", str(saved)]
+    assert main(["resolve", "diso", *flags]) == 0
+    with pytest.raises(BadInputError, match="another machine"):
+        main(["resolve", "diso", *flags, "--install"])
+    assert not (site_packages(python) / "diso").exists()
+    with pytest.raises(UsageError, match="of this machine"):
+        main(["doctor", "--host", str(saved)])
+    with pytest.raises(UsageError, match="--python is"):
+        main(["resolve", "diso", *flags, "--python", str(python)])
+    profile = ["--index", server.url, "--profile", f"a={saved}"]
+    assert main(["resolve", "diso", *profile]) == 0
+    for extra in (["--gpu", "9.0"], ["--python", str(python)], ["--host", str(saved)]):
+        with pytest.raises(UsageError, match=f"{extra[0]} would change none"):
+            main(["resolve", "diso", *profile, *extra])
+    for name in ("default", "a-", "A", "a_b", "é", ""):
+        with pytest.raises(UsageError, match="not of the form"):
+            main(["resolve", "diso", "--index", server.url, "--profile", f"{name}={saved}"])

@@ -545,4 +545,6 @@ def test_a_profile_that_has_an_answer_is_told_beside_one_that_has_none(
     words = ["--index", index, *two_hosts]
     assert main(["resolve", "flash-attn==2.8.3", *words]) == 1
     out = capsys.readouterr().out
-    assert "old: for torch 2.14.1, cu130 there is an answer\nnew:\nflash-attn==2.8.3: no wheel" in out
+    assert (
+        "old: for torch 2.14.1, cu130 there is an answer\nnew:\nflash-attn==2.8.3: no wheel" in out
+    )

@@ -137,7 +137,7 @@ def _pip(host: Host) -> tuple[str, ...]:
     """Return the words that download for a host with a pip that is here."""
     quiet = ("--disable-pip-version-check", "--no-input")
     own = interpreter.here().metadata_folder("pip") is not None
-    local = host.interpreter.value
+    local = host.interpreter_here
     if not own:
         if local is None or interpreter.ask(local).metadata_folder("pip") is None:
             message = "there is no pip to download dependencies with"
@@ -151,7 +151,7 @@ def _pip(host: Host) -> tuple[str, ...]:
 def _stated(host: Host) -> bool:
     """Return whether Python or platform are other than what the interpreter at hand says."""
     told = (host.python.source, host.platform.source, host.libc.source)
-    return len(set(told)) > 1 or (host.interpreter.value or "") not in host.python.source
+    return len(set(told)) > 1 or (host.interpreter_here or "") not in host.python.source
 
 
 def _target(host: Host) -> tuple[str, ...]:

@@ -34,13 +34,14 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.resolve.detect import detect
 
     host = detect(vars(arguments), arguments.host)
-    if host.interpreter.value is None:
+    python = host.interpreter_here
+    if python is None:
         if arguments.error is None:
             message = "the doctor looks at an environment of this machine"
             raise UsageError(message, hint="leave --host and --platform away")
         return _explain(arguments, None)
     environment = Environment(
-        interpreter=interpreter.ask(host.interpreter.value), host=host, versions=host.installed
+        interpreter=interpreter.ask(python), host=host, versions=host.installed
     )
     if arguments.error is not None:
         return _explain(arguments, environment)
@@ -49,7 +50,7 @@ def execute(arguments: argparse.Namespace) -> int:
     absent = sorted(only - {each.package for each in diagnoses})
     if arguments.json:
         document = {
-            "interpreter": host.interpreter.value,
+            "interpreter": python,
             "diagnoses": [each.to_dict() for each in diagnoses],
             "not_found": absent,
         }

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from packaging.version import Version
 
 from wheelfarm import interpreter
-from wheelfarm.errors import BadInputError, CouldNotLookError
+from wheelfarm.errors import BadInputError, CouldNotLookError, UsageError
 from wheelfarm.interpreter import Interpreter
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.arch import Arch
@@ -31,10 +31,13 @@ def detect(stated: Mapping[str, str | None], host_file: Path | None = None) -> H
 
     ``stated`` holds the options of ``OVERRIDES`` and ``python`` (an interpreter's path). With
     ``host_file`` nothing of this machine is looked at. Raises BadInputError for an option that
-    cannot be read.
+    cannot be read, UsageError for two that exclude each other.
     """
     given = _Given(stated)
     if host_file is not None:
+        if stated.get("python"):
+            message = "--python is an interpreter of this machine, and --host names another machine"
+            raise UsageError(message, hint="leave one of them away")
         from wheelfarm.reading import read_json
 
         host = Host.read(read_json(host_file), str(host_file))

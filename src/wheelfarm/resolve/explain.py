@@ -18,6 +18,11 @@ from wheelfarm.values import value
 _SHOWN = 3
 #: How many refused torches a report shows.
 _TORCHES_SHOWN = 6
+#: An address that is none of an index looks like a plain index without any package.
+_PLAIN = (
+    "the index has no manifest: if its address is right, it is a plain one, and those are given"
+    " as pip takes them (https://host/simple/)"
+)
 
 
 @value
@@ -48,6 +53,8 @@ def report(resolution: Resolution) -> list[str]:
     lines = []
     for miss in answer.misses:
         lines += _report_miss(miss, answer.target, resolution.index)
+    if not resolution.served and any(miss.page is None for miss in answer.misses):
+        lines.append(_PLAIN)
     if not resolution.refused and answer.target.torch is None:
         lines.append("torch: PyTorch published none that is known for this machine")
     for refused in resolution.refused[:_TORCHES_SHOWN]:

@@ -101,7 +101,8 @@ class Host:
     ``torch_metadata`` is what the installed metadata says, which may lack the label.
     ``accelerator`` is torch's toolkit (``cu130``); ``backend`` the word ``cuda``, ``rocm``, ...
     ``gpus`` are those in use, after ``CUDA_VISIBLE_DEVICES``; ``installed`` maps normalised
-    project names to versions.
+    project names to versions. ``saved`` marks facts that were read from a file: its interpreter is
+    one of the machine that wrote it, whatever stands at that path here.
     """
 
     interpreter: Fact[str]
@@ -121,6 +122,7 @@ class Host:
     visible_devices: Fact[str]
     installed: Mapping[str, str] = NOTHING
     installed_source: str = ""
+    saved: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts as ``wheelfarm host --json`` prints them."""
@@ -141,11 +143,16 @@ class Host:
             versions = installed.string_map("value")
         reader.finish()
         source = f"host file {context}"
-        return cls(**facts, installed=versions, installed_source=source)
+        return cls(**facts, installed=versions, installed_source=source, saved=True)
 
     def with_facts(self, **facts: Any) -> "Host":
         """Return a copy in which some facts are others."""
         return replace(self, **facts)
+
+    @property
+    def interpreter_here(self) -> str | None:
+        """The path of the interpreter, where it is one of this machine."""
+        return None if self.saved else self.interpreter.value
 
     @property
     def capabilities(self) -> tuple[Arch, ...]:

@@ -26,6 +26,7 @@ from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.needs import Need
 from wheelfarm.resolve.resolution import Resolution
+from wheelfarm.resolve.torch_files import read_torch
 from wheelfarm.resolve.torch_pin import FAMILY
 from wheelfarm.resolve.writers.requirements import requirement as requirement_of
 from wheelfarm.values import value
@@ -94,9 +95,11 @@ def plan(resolution: Resolution, client: Client, *, tool: str | None) -> Install
     machine.
     """
     host = resolution.host
-    if host.interpreter.value is None:
+    python = host.interpreter_here
+    if python is None:
         message = "an answer for another machine cannot be installed here"
         raise BadInputError(message, hint="write a lock instead: --format requirements")
+    _refuse_other_facts(host, python)
     pin = resolution.torch
     torch: tuple[str, ...] = ()
     if pin is not None and not pin.installed:
@@ -108,8 +111,8 @@ def plan(resolution: Resolution, client: Client, *, tool: str | None) -> Install
             if not _satisfied(requirement, host):
                 others.add(requirement.unconditional)
     return InstallPlan(
-        tool=_installer(host.interpreter.value, tool),
-        python=host.interpreter.value,
+        tool=_installer(python, tool),
+        python=python,
         others=tuple(sorted(others)),
         wheels=tuple(
             PlannedWheel(
@@ -125,6 +128,23 @@ def plan(resolution: Resolution, client: Client, *, tool: str | None) -> Install
         ),
         only_binary=tuple(sorted({*resolution.served, *chosen})),
     )
+
+
+def _refuse_other_facts(host: Host, python: str) -> None:
+    """Raise BadInputError where the answer is for another environment than the one at hand."""
+    asked = interpreter.ask(python)
+    torch = read_torch(asked).version.value
+    facts = (
+        ("Python", host.python, asked.tag),
+        ("platform", host.platform, asked.platform),
+        ("torch", host.torch, torch),
+    )
+    for name, fact, here in facts:
+        if fact.value != here:
+            stated = "none" if fact.value is None else str(fact.value)
+            message = f"{name} is {stated} ({fact.source}), and {python} has {here or 'none'}"
+            hint = "leave it away to install here (--choose-torch may replace torch)"
+            raise BadInputError(message, hint=hint)
 
 
 def _comes_with_torch(name: str) -> bool:

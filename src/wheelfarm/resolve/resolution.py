@@ -171,7 +171,7 @@ class _Run:
                 return self.resolution(answer, pin, notes or (said,))
             if not exact:
                 missed = ", ".join(miss.wanted.name for miss in answer.misses)
-                refused.append(Decision(option, f"no wheel of {missed}"))
+                refused.append(Decision(option, f"no wheel of {missed} serves it"))
         answer = self.nearest(suitable)
         return self.resolution(answer, None, notes, tuple(refused))
 

@@ -1,5 +1,6 @@
 """One run of the resolver: from what a user gave to answers per profile, and to lock files."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ from wheelfarm.resolve.configuration import Configuration, config_file
 from wheelfarm.resolve.detect import detect
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, stated_facts
+from wheelfarm.resolve.overrides import OVERRIDES
 from wheelfarm.resolve.resolution import Settings, resolve
 from wheelfarm.resolve.sources import Index, ManifestIndex, last_manifest, open_index
 from wheelfarm.values import replace, value
@@ -30,6 +32,8 @@ FORMATS = {
 }
 #: Formats that go into a file of the user's; the others are files of our own.
 EDITED = frozenset({"pixi", "uv"})
+#: A profile's name is an extra's, a feature's, an environment's and a part of a file's.
+_PROFILE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 @value
@@ -162,12 +166,18 @@ def hosts(
     """
     if not profiles:
         return {"": detect(stated, host_file)}
+    extra = [f"--{key.replace('_', '-')}" for key in ("python", *OVERRIDES) if stated.get(key)]
+    extra += ["--host"] if host_file is not None else []
+    if extra:
+        message = f"each --profile has its own facts, and {', '.join(extra)} would change none"
+        raise UsageError(message, hint="state it when the host is saved: wheelfarm host --json")
     found: dict[str, Host] = {}
     for word in profiles:
         name, equals, path = word.partition("=")
-        if not equals or not name.replace("-", "").isalnum() or name != name.lower():
+        if not equals or not _PROFILE.fullmatch(name) or name == "default":
             message = f"--profile {word!r} is not of the form name=host.json"
-            raise UsageError(message, hint="names have small letters, digits and hyphens")
+            hint = "names have small letters, digits and hyphens between them; not 'default'"
+            raise UsageError(message, hint=hint)
         if name in found:
             message = f"--profile {name} is given twice"
             raise UsageError(message)

@@ -9,10 +9,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from wheelfarm.build.environment import Environment, pip_cause, pip_command
+from wheelfarm.build.environment import Environment, install_or_fail
 from wheelfarm.build.interpreter import inspect_interpreter
-from wheelfarm.errors import BuildError
-from wheelfarm.run import ProgramFailedError, run
+from wheelfarm.run import run
 
 
 def installable(requirements: tuple[str, ...], siblings: frozenset[str]) -> tuple[str, ...]:
@@ -48,12 +47,7 @@ def install_dependencies(
     (site / "environment.pth").write_text(f"{base.site_packages}\n", encoding="utf-8")
     if not requirements:
         return site
-    command = [*pip_command(python), "install", "--only-binary", ":all:", *requirements]
-    try:
-        run(command, log=log)
-    except ProgramFailedError as error:
-        message = f"pip cannot install what the wheel requires: {', '.join(requirements)}"
-        raise BuildError(
-            message, cause=pip_cause(error.completed.stdout), hint=f"log: {log}"
-        ) from error
+    words = ("--only-binary", ":all:", *requirements)
+    what = f"what the wheel requires: {', '.join(requirements)}"
+    install_or_fail(python, words, what, log=log)
     return site

@@ -153,6 +153,17 @@ def pip_install(
     )
 
 
+def install_or_fail(python: Path, words: tuple[str, ...], what: str, *, log: Path) -> None:
+    """Run ``pip install`` for another environment; BuildError says of ``what`` that pip cannot."""
+    try:
+        run([*pip_command(python), "install", *words], log=log)
+    except ProgramFailedError as error:
+        message = f"pip cannot install {what}"
+        raise BuildError(
+            message, cause=pip_cause(error.completed.stdout), hint=f"log: {log}"
+        ) from error
+
+
 def pip_command(python: Path) -> list[str]:
     """Return the command that runs wheelfarm's own pip for another environment."""
     if find_spec("pip") is None:

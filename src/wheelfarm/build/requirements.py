@@ -11,10 +11,9 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from wheelfarm.build.environment import BASE_REQUIREMENTS, Environment, pip_cause, pip_command
-from wheelfarm.errors import BadInputError, BuildError
+from wheelfarm.build.environment import BASE_REQUIREMENTS, Environment, install_or_fail
+from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader, read_toml
-from wheelfarm.run import ProgramFailedError, run
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +55,6 @@ def install_requirements(
     if not requirements:
         folder.mkdir(parents=True, exist_ok=True)
         return
-    command = [
-        *pip_command(environment.python),
-        "install", "--prefer-binary", "--target", str(folder), *requirements,
-    ]  # fmt: skip
-    try:
-        run(command, log=log)
-    except ProgramFailedError as error:
-        message = f"pip cannot install the build requirements {', '.join(requirements)}"
-        raise BuildError(
-            message, cause=pip_cause(error.completed.stdout), hint=f"log: {log}"
-        ) from error
+    words = ("--prefer-binary", "--target", str(folder), *requirements)
+    what = f"the build requirements {', '.join(requirements)}"
+    install_or_fail(environment.python, words, what, log=log)

@@ -2,8 +2,7 @@
 
 import sys
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -11,7 +10,24 @@ if TYPE_CHECKING:
     from wheelfarm.build.steps import StepResult
 
 
-class StepProgress:
+class Stoppable(Protocol):
+    """A live display of rich's."""
+
+    def stop(self) -> None:
+        """Give the terminal back."""
+
+
+class Display:
+    """The end of whatever stands on the terminal while a verb works: ``live`` is stopped."""
+
+    live: Stoppable | None = None
+
+    def __exit__(self, *_: object) -> None:
+        if self.live is not None:
+            self.live.stop()
+
+
+class StepProgress(Display):
     """Shows the steps of one build on stderr; ``step`` is the listener of the pipeline."""
 
     def __init__(self, title: str, *, quiet: bool = False) -> None:
@@ -26,16 +42,8 @@ class StepProgress:
 
             self._status = Console(stderr=True).status(self.title)
             self._status.start()
+            self.live = self._status
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._status is not None:
-            self._status.stop()
 
     def step(self, name: str, result: "StepResult | None") -> None:
         """Show that a step begins, or how it ended."""

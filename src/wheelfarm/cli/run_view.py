@@ -6,10 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from wheelfarm.cli.output import clean
+from wheelfarm.cli.progress import Display
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
 
     from rich.console import Group
     from rich.live import Live
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wheelfarm.engines.plan_file import PlannedJob
 
 
-class RunView:
+class RunView(Display):
     """Listens to a run and shows it; ``jobs`` are the plan's, with their estimated minutes."""
 
     def __init__(self, jobs: "Iterable[PlannedJob]", *, quiet: bool = False) -> None:
@@ -40,16 +40,8 @@ class RunView:
             # No thread draws it: the engine forks, and a fork takes no other thread along.
             self._live = Live(console=Console(stderr=True), auto_refresh=False, transient=True)
             self._live.start()
+            self.live = self._live
         return self
-
-    def __exit__(
-        self,
-        kind: "type[BaseException] | None",
-        error: "BaseException | None",
-        trace: "TracebackType | None",
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
 
     def started(self, job: "PlannedJob") -> None:
         """Show that a job was started."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfarm.cli.output import clean, print_json, print_table
+from wheelfarm.cli.survey_result import as_document
 
 if TYPE_CHECKING:
     from wheelfarm.build.survey_check import Comparison
@@ -38,8 +39,6 @@ def execute_check(arguments: argparse.Namespace) -> int:
 
 
 def _print(found: "list[Comparison]", *, as_json: bool) -> None:
-    from wheelfarm.cli.survey import as_document
-
     if as_json:
         document = [
             {

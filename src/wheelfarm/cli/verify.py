@@ -5,10 +5,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from wheelfarm.cli.output import clean, coloured, print_json, print_table
+from wheelfarm.cli.progress import Display
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ def _row(check: "Check") -> tuple[str, str, str]:
     return check.id, check.status, check.summary
 
 
-class _Progress:
+class _Progress(Display):
     """A bar on stderr while several wheels are read, where stderr is a terminal."""
 
     def __init__(self, count: int, *, quiet: bool) -> None:
@@ -163,16 +163,8 @@ class _Progress:
             self._bar = Progress(console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("verify", total=self._count)
             self._bar.start()
+            self.live = self._bar
         return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
 
     def report(self, report: "Report") -> None:
         """Show that a wheel's report is there."""

@@ -262,12 +262,4 @@ def _distributed() -> Any:
 
 
 def _result_of(job: PlannedJob, status: Status, error: str) -> JobResult:
-    return JobResult(
-        job=job.id,
-        cell=job.cell,
-        package=job.package,
-        kind=job.kind,
-        status=status,
-        error=error,
-        engine="dask",
-    )
+    return JobResult.without_work(job, status, error, engine="dask")

@@ -224,13 +224,8 @@ def _knobs(recipe: Recipe) -> tuple[Knob, ...]:
 def _why_not(grid: PackageGrid, identifier: CellId) -> str:
     for decision in grid.decisions:
         point = decision.point
-        if (
-            point.accelerator == identifier.accelerator
-            and point.minor == identifier.torch
-            and point.platform == identifier.platform
-            and identifier.python.serves(point.python)
-            and decision.reason
-        ):
+        served_python = identifier.python.serves(point.python)
+        if decision.reason and served_python and point.is_built_as(identifier):
             served = f" (served by {decision.cell})" if decision.cell is not None else ""
             return f"{point}: {decision.reason}{served}"
     if grid.version is not None and grid.version != identifier.version:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
+from wheelfarm.engines.plan_file import PlannedJob
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader
 
@@ -44,6 +45,22 @@ class JobResult:
     error: str = ""
     log: str = ""
     attempt: int = 1
+
+    @classmethod
+    def without_work(
+        cls, job: PlannedJob, status: Status, error: str, *, engine: str, worker: str = ""
+    ) -> "JobResult":
+        """Return the result of a job of which nothing is known but how it ended."""
+        return cls(
+            job=job.id,
+            cell=job.cell,
+            package=job.package,
+            kind=job.kind,
+            status=status,
+            error=error,
+            engine=engine,
+            worker=worker,
+        )
 
     @property
     def hits(self) -> int:

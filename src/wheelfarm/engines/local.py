@@ -255,13 +255,4 @@ def _not_run(job: PlannedJob, why: str) -> JobResult:
 
 
 def _result_of(job: PlannedJob, status: Status, error: str) -> JobResult:
-    return JobResult(
-        job=job.id,
-        cell=job.cell,
-        package=job.package,
-        kind=job.kind,
-        status=status,
-        error=error,
-        engine="local",
-        worker=f"{os.uname().nodename}",
-    )
+    return JobResult.without_work(job, status, error, engine="local", worker=os.uname().nodename)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, cast
 
 from wheelfarm.facts.buffers import Buffer, CutShortError, text_at, unpack
-from wheelfarm.facts.fatbin import SECTIONS, FatbinError, read_fatbins
+from wheelfarm.facts.fatbin import device_code
 from wheelfarm.facts.model import BinaryFacts, DeviceCode, VersionNeed
 from wheelfarm.model.arch import Arch
 
@@ -104,7 +104,9 @@ def _read(data: Buffer, path: str) -> BinaryFacts:
         version_needs=dynamic.needs(undefined),
         undefined=tuple(dict.fromkeys(name for name, _ in undefined)),
         defined=defined,
-        device_code=_device_code(data, sections),
+        device_code=device_code(
+            data, ((each.name, each.offset, each.size) for each in sections if not each.empty)
+        ),
     )
 
 
@@ -315,20 +317,6 @@ _TAGS = {
     0x6FFFFFFE: "DT_VERNEED",
     0x6FFFFFFF: "DT_VERNEEDNUM",
 }
-
-
-def _device_code(data: Buffer, sections: tuple[_Section, ...]) -> tuple[DeviceCode, ...]:
-    found: list[DeviceCode] = []
-    for section in sections:
-        if section.name not in SECTIONS or section.empty:
-            continue
-        start = section.offset
-        try:
-            found += read_fatbins(data, start, start + section.size)
-        except FatbinError as error:
-            message = f"{section.name}: {error}"
-            raise CutShortError(message) from error
-    return tuple(dict.fromkeys(found))
 
 
 def cubin_code(data: Buffer) -> DeviceCode:

@@ -7,9 +7,9 @@ every target that nvcc 13.0 knows, and against wheels made with CUDA 12.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from wheelfarm.facts.buffers import Buffer
+from wheelfarm.facts.buffers import Buffer, CutShortError
 from wheelfarm.facts.model import DeviceCode
 from wheelfarm.model.arch import Arch, Suffix
 from wheelfarm.model.versions import Minor
@@ -55,6 +55,23 @@ def read_fatbins(data: Buffer, start: int, end: int) -> tuple[DeviceCode, ...]:
             message = f"more than {_MAX_ENTRIES} entries of device code"
             raise FatbinError(message)
     return tuple(found)
+
+
+def device_code(data: Buffer, sections: Iterable[tuple[str, int, int]]) -> tuple[DeviceCode, ...]:
+    """Return what the sections of device code among ``sections`` hold, each kind once.
+
+    A section is its name, offset and size (bytes). Raises CutShortError with its name.
+    """
+    found: list[DeviceCode] = []
+    for name, start, size in sections:
+        if name not in SECTIONS:
+            continue
+        try:
+            found += read_fatbins(data, start, start + size)
+        except FatbinError as error:
+            message = f"{name}: {error}"
+            raise CutShortError(message) from error
+    return tuple(dict.fromkeys(found))
 
 
 def _entries(data: Buffer, at: int, end: int) -> Iterator[DeviceCode]:

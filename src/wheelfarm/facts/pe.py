@@ -4,8 +4,8 @@ import struct
 from typing import TYPE_CHECKING
 
 from wheelfarm.facts.buffers import Buffer, CutShortError
-from wheelfarm.facts.fatbin import SECTIONS, FatbinError, read_fatbins
-from wheelfarm.facts.model import BinaryFacts, DeviceCode
+from wheelfarm.facts.fatbin import device_code
+from wheelfarm.facts.model import BinaryFacts
 
 if TYPE_CHECKING:
     import pefile
@@ -56,7 +56,13 @@ def _read(data: Buffer, path: str) -> BinaryFacts:
                 for symbol in entry.imports
             ),
             defined=_exports(pe),
-            device_code=_device_code(pe, data),
+            device_code=device_code(
+                data,
+                (
+                    (_text(each.Name.rstrip(b"\0")), each.PointerToRawData, each.SizeOfRawData)
+                    for each in pe.sections
+                ),
+            ),
         )
     finally:
         pe.close()
@@ -85,21 +91,6 @@ def _exports(pe: "pefile.PE") -> tuple[str, ...]:
     if directory is None:
         return ()
     return tuple(_text(symbol.name) for symbol in directory.symbols if symbol.name)
-
-
-def _device_code(pe: "pefile.PE", data: Buffer) -> tuple[DeviceCode, ...]:
-    found: list[DeviceCode] = []
-    for section in pe.sections:
-        name = _text(section.Name.rstrip(b"\0"))
-        if name not in SECTIONS:
-            continue
-        start = section.PointerToRawData
-        try:
-            found += read_fatbins(data, start, start + section.SizeOfRawData)
-        except FatbinError as error:
-            message = f"{name}: {error}"
-            raise CutShortError(message) from error
-    return tuple(dict.fromkeys(found))
 
 
 def _text(value: bytes | None) -> str:

@@ -34,6 +34,14 @@ class Point:
         """The torch minor."""
         return Minor.of(self.torch)
 
+    def is_built_as(self, cell: CellId) -> bool:
+        """Return whether a cell is for this accelerator, torch minor and platform."""
+        return (
+            self.accelerator == cell.accelerator
+            and self.minor == cell.torch
+            and self.platform == cell.platform
+        )
+
     def __str__(self) -> str:
         return f"{self.accelerator}-torch{self.torch}-{self.python}-{self.platform}"
 

@@ -1,20 +1,17 @@
 """What a wheel's device code was built for: ``cu130``, later ``rocm7.0``."""
 
 import re
-from typing import Literal, get_args
+from typing import Literal
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.versions import Minor
 from wheelfarm.values import value
 
 Kind = Literal["cuda", "rocm", "xpu", "cpu"]
-KINDS: tuple[str, ...] = get_args(Kind)
 
 _CUDA = re.compile(r"cu(\d{2,4})", re.ASCII)
 _ROCM = re.compile(r"rocm(\d+)\.(\d+)", re.ASCII)
-_XPU = re.compile(r"xpu", re.ASCII)
-#: CUDA 9.2 is written ``cu92``; from CUDA 10 on the major has two digits.
-_FIRST_TWO_DIGIT_MAJOR = 10
+#: CUDA 9.2 is written ``cu92``; two digits that are a major alone are from CUDA 10 on.
 _LONE_MAJORS = range(10, 20)
 
 

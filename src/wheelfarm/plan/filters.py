@@ -148,11 +148,6 @@ def _only(text: str, grids: tuple[PackageGrid, ...]) -> GridCell:
 def _decision_of(identifier: CellId, grid: PackageGrid) -> GridDecision | None:
     for decision in grid.decisions:
         point = decision.point
-        if (
-            point.accelerator == identifier.accelerator
-            and point.minor == identifier.torch
-            and point.platform == identifier.platform
-            and point.python == identifier.python
-        ):
+        if point.is_built_as(identifier) and point.python == identifier.python:
             return decision
     return None

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.version import Version
 
 from wheelfarm.model.arch import ArchList
 from wheelfarm.model.axis import TORCH_AXES, TorchAxis
@@ -49,11 +50,7 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
     if name and not _NAME.fullmatch(name):
         reader.fault(f"{name!r} is no valid package name", "name")
     source = read_source(reader, folder, submodules=defaults.clone_recursive)
-    version = reader.parsed("version", parse_version)
-    if version is not None and version.local:
-        reader.fault("a version has no local part here; wheelfarm adds its own", "version")
-    if version is None and source is not None:
-        version = version_of_source(source)
+    version = _version(reader) or (None if source is None else version_of_source(source))
     axis, stated = _torch_axis(reader)
     recipe = Recipe(
         name=name,
@@ -101,6 +98,13 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
     _check_reasons(reader, recipe)
     reader.done()
     return recipe if name and source is not None else None
+
+
+def _version(reader: Reader) -> Version | None:
+    version = reader.parsed("version", parse_version)
+    if version is not None and version.local:
+        reader.fault("a version has no local part here; wheelfarm adds its own", "version")
+    return version
 
 
 def _one_of(reader: Reader, key: str, allowed: tuple[PythonAxis, ...]) -> PythonAxis:

@@ -18,14 +18,13 @@ class Backend:
 
     ``variable`` is the environment variable of its own index; where it is unset the general one
     (``WHEELFARM_INDEX``) serves. ``minor_compatible`` says that a wheel of an earlier minor of
-    the same major may run; ``torch_index`` is the folder of PyTorch's index for an accelerator.
+    the same major may run.
     """
 
     name: str
     kind: str
     variable: str
     minor_compatible: bool = False
-    needs_device_code: bool = True
 
 
 BACKENDS: Mapping[str, Backend] = {
@@ -34,8 +33,8 @@ BACKENDS: Mapping[str, Backend] = {
         Backend(name="cuda", kind="cuda", variable="WHEELFARM_INDEX_CUDA", minor_compatible=True),
         Backend(name="rocm", kind="rocm", variable="WHEELFARM_INDEX_ROCM"),
         Backend(name="xpu", kind="xpu", variable="WHEELFARM_INDEX_XPU"),
-        Backend(name="mps", kind="cpu", variable="WHEELFARM_INDEX_MPS", needs_device_code=False),
-        Backend(name="cpu", kind="cpu", variable="WHEELFARM_INDEX_CPU", needs_device_code=False),
+        Backend(name="mps", kind="cpu", variable="WHEELFARM_INDEX_MPS"),
+        Backend(name="cpu", kind="cpu", variable="WHEELFARM_INDEX_CPU"),
     )
 }
 

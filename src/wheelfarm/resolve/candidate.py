@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -147,7 +147,6 @@ Aspect = Literal[
     "driver",
     "gpu",
 ]
-ASPECTS: tuple[Aspect, ...] = get_args(Aspect)
 
 
 @value

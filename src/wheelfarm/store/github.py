@@ -32,6 +32,7 @@ from wheelfarm.store.protocol import (
     StoreConflictError,
     StoreError,
 )
+from wheelfarm.store.remote import RemoteStore
 
 #: A release takes 1,000 assets of less than 2 GiB each (docs.github.com, "About releases").
 ASSETS = 1000
@@ -54,7 +55,7 @@ class _Placed:
     asset: Asset
 
 
-class GithubStore:
+class GithubStore(RemoteStore):
     """The releases of one repository; ``room`` (assets per release) is for tests."""
 
     def __init__(self, api: GithubApi, location: str, *, room: int = ASSETS) -> None:
@@ -172,19 +173,6 @@ class GithubStore:
         if placed is None:
             raise BlobMissingError(key, self.location)
         self._api.download(placed.asset, target)
-
-    def local(self, key: str) -> Path | None:  # noqa: ARG002 - the protocol's
-        """Return None: nothing lies on this machine."""
-        return None
-
-    def folder(self) -> Path | None:
-        """Return None: nothing lies on this machine."""
-        return None
-
-    def hashes(self, package: str) -> frozenset[str]:
-        """Return the hashes of the package's wheels."""
-        wheels = (blob.key for blob in self.blobs(package) if blob.key.endswith(".whl"))
-        return frozenset(key.split("/")[2] for key in wheels)
 
     def blobs(self, package: str) -> Iterator[Blob]:
         """Return every complete file of a package under its key."""

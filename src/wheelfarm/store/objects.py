@@ -25,6 +25,7 @@ from wheelfarm.store.protocol import (
     StoreConflictError,
     StoreError,
 )
+from wheelfarm.store.remote import RemoteStore
 
 _CHUNK = 8 << 20
 
@@ -38,7 +39,7 @@ _ENDPOINTS = {
 }
 
 
-class ObjectStore:
+class ObjectStore(RemoteStore):
     """A store under a bucket's prefix; ``client`` is an obstore store."""
 
     def __init__(self, client: Any, location: str) -> None:
@@ -152,19 +153,6 @@ class ObjectStore:
         with files.replacing(target) as temporary, temporary.open("wb") as out:
             for chunk in chunks:
                 out.write(chunk)
-
-    def local(self, key: str) -> Path | None:  # noqa: ARG002 - the protocol's
-        """Return None: nothing lies on this machine."""
-        return None
-
-    def folder(self) -> Path | None:
-        """Return None: nothing lies on this machine."""
-        return None
-
-    def hashes(self, package: str) -> frozenset[str]:
-        """Return the hashes of the package's wheels."""
-        wheels = (blob.key for blob in self.blobs(package) if blob.key.endswith(".whl"))
-        return frozenset(key.split("/")[2] for key in wheels)
 
     def blobs(self, package: str) -> Iterator[Blob]:
         """Return every file of a package."""

@@ -28,9 +28,6 @@ PLAIN_EXTENSIONS = frozenset({
     "cmake_build_extension.CMakeExtension", "cmeel.Extension",
 })  # fmt: skip
 
-#: Extension classes behind which a whole foreign build stands.
-CMAKE_EXTENSIONS = frozenset({"cmake_build_extension.CMakeExtension"})
-
 TORCH_BUILD = frozenset({
     "torch.utils.cpp_extension.BuildExtension",
 })  # fmt: skip

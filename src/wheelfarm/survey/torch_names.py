@@ -18,8 +18,6 @@ _FLAG = re.compile(
 #: Macros that bind a build to torch's stable ABI alone.
 _STABLE = re.compile(r"(?:\b|[-/]D)(?:TORCH_TARGET_VERSION|TORCH_STABLE_ONLY)\b")
 
-_ABI = re.compile(r"_GLIBCXX_USE_CXX11_ABI")
-
 
 def might_be_library(text: str) -> bool:
     """Return quickly whether a text can name one of torch's libraries at all."""
@@ -40,8 +38,3 @@ def torch_library(names: Iterable[str]) -> str:
 def stable(texts: Iterable[str]) -> str:
     """Return the first flag that restricts a build to the stable ABI, empty where there is none."""
     return next((text for text in texts if _STABLE.search(text)), "")
-
-
-def mentions_abi(text: str) -> bool:
-    """Return whether a flag sets the C++ ABI of libstdc++."""
-    return bool(_ABI.search(text))

@@ -101,13 +101,6 @@ def find_toolkit(
     raise NoToolkitError(str(wanted), tuple(candidates), hint=_hint(candidates, wanted))
 
 
-def find_all(
-    *, environment: Environment, machine: Machine, source: 'Source | Literal["auto"]' = "auto"
-) -> tuple[Root | Candidate, ...]:
-    """Return every place that holds any part of CUDA, unjudged, for reports."""
-    return tuple(_places(source, environment, machine))
-
-
 def judge(root: Root, wanted: Wanted) -> Candidate:
     """Return what is decided of one root, with the files it lacks."""
     lacking = missing_files(root, wanted)

@@ -157,11 +157,6 @@ class Toolkit:
         """The compiler; None where only headers and libraries are there."""
         return self.parts.get("nvcc")
 
-    @property
-    def nvcc_version(self) -> Version | None:
-        """The compiler's release, where wheels' metadata tells it."""
-        return self.root.distributions.get("nvidia-cuda-nvcc")
-
     def outside(self, folder: Path) -> dict[str, Path]:
         """Return every part, include and library folder that does not lie below ``folder``.
 

@@ -410,6 +410,7 @@ FAILING: dict[str, Make] = {
     "tags": lambda folder, _: report_of(make_wheel(folder, NAME, tags=["py3-none-any"])),
     "record": lambda folder, _: report_of(make_wheel(folder, NAME, without=["RECORD"])),
     "size": lambda folder, _: report_of(make_wheel(folder, NAME), Expected(max_size=10)),
+    "places": lambda folder, _: report_of(make_wheel(folder, NAME, {"torch/version.py": INIT})),
     "requirements": lambda folder, _: report_of(
         make_wheel(folder, NAME), Expected(requires_dist=("numpy",))
     ),

@@ -103,6 +103,9 @@ def rename_version(members: Members, old: WheelName, new: WheelName) -> dict[str
     )
     text = renamed[wheel].data.decode()
     fields = {"Tag": list(_tags(new)), "Build": [new.build] if new.build else []}
+    if new.platforms != ("any",):
+        # What has a platform's tag has compiled code, which goes where torch's goes.
+        fields["Root-Is-Purelib"] = ["false"]
     renamed[wheel] = replace(renamed[wheel], data=set_fields(text, fields).encode())
     return renamed
 

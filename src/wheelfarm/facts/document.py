@@ -138,6 +138,8 @@ def _binary(reader: Reader) -> BinaryFacts:
         runpath=reader.strings("runpath"),
         version_needs=tuple(map(_need, reader.tables("version_needs"))),
         device_code=_present(map(_code, reader.tables("device_code"))),
+        opens=reader.strings("opens"),
+        torch_inside=reader.strings("torch_inside"),
         torch=None if torch is None else _torch(torch),
         python=None if python is None else _python(python),
         problem=reader.string("problem", ""),

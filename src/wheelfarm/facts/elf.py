@@ -99,6 +99,7 @@ def _read(data: Buffer, path: str) -> BinaryFacts:
         size=len(data),
         soname=dynamic.one("DT_SONAME"),
         needed=dynamic.many("DT_NEEDED"),
+        delayed=(*dynamic.many("DT_AUXILIARY"), *dynamic.many("DT_FILTER")),
         rpath=_paths(dynamic.many("DT_RPATH")),
         runpath=_paths(dynamic.many("DT_RUNPATH")),
         version_needs=dynamic.needs(undefined),
@@ -316,6 +317,8 @@ _TAGS = {
     0x6FFFFFF0: "DT_VERSYM",
     0x6FFFFFFE: "DT_VERNEED",
     0x6FFFFFFF: "DT_VERNEEDNUM",
+    0x7FFFFFFD: "DT_AUXILIARY",
+    0x7FFFFFFF: "DT_FILTER",
 }
 
 

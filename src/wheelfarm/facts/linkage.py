@@ -1,5 +1,6 @@
 """What all binaries of a wheel say together: from their facts to one Linkage with its evidence."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
@@ -8,11 +9,17 @@ from wheelfarm.facts.fatbin import toolkit_of
 from wheelfarm.facts.libraries import is_driver_library, nvidia_library
 from wheelfarm.facts.model import BinaryFacts, Evidence, Linkage
 from wheelfarm.facts.python_symbols import python_use
-from wheelfarm.facts.torch_symbols import cxx_abi_of, is_torch_symbol, torch_use
+from wheelfarm.facts.torch_symbols import (
+    cxx_abi_of,
+    is_torch_symbol,
+    torch_use,
+)
 from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.versions import Minor
 from wheelfarm.values import replace
 
+#: How many of torch's symbols inside a binary are told.
+_KEPT = 8
 _VERSION = re.compile(r"(?P<set>GLIBC|GLIBCXX|CXXABI)_(?P<numbers>\d+(?:\.\d+)*)")
 #: Not a symbol version but a promise: packed relative relocations need glibc 2.36.
 _RELR = ("GLIBC_ABI_DT_RELR", Minor(2, 36))
@@ -20,11 +27,22 @@ _RELR = ("GLIBC_ABI_DT_RELR", Minor(2, 36))
 
 def with_uses(binaries: Sequence[BinaryFacts]) -> tuple[BinaryFacts, ...]:
     """Return the binaries with what each takes of torch and CPython filled in."""
-    own = frozenset(name for binary in binaries for name in binary.defined if is_torch_symbol(name))
+    defined = [tuple(filter(is_torch_symbol, binary.defined)) for binary in binaries]
+    own = frozenset(itertools.chain.from_iterable(defined))
     return tuple(
-        replace(binary, torch=torch_use(binary, own), python=python_use(binary))
-        for binary in binaries
+        replace(
+            binary,
+            torch=torch_use(binary, own),
+            torch_inside=tuple(itertools.islice(filter(_is_mangled, inside), _KEPT)),
+            python=python_use(binary),
+        )
+        for binary, inside in zip(binaries, defined, strict=True)
     )
+
+
+def _is_mangled(name: str) -> bool:
+    # Others may have a function torch_something in C.
+    return name.startswith(("_Z", "?"))
 
 
 def derive(binaries: Sequence[BinaryFacts]) -> Linkage:

@@ -80,9 +80,12 @@ class PythonUse:
 class BinaryFacts:
     """One ELF or PE file of a wheel, or one loose device binary (a cubin, a fatbin).
 
-    ``needed`` are DT_NEEDED names, or imported DLLs; ``delayed`` the DLLs that load on first use.
+    ``needed`` are DT_NEEDED names, or imported DLLs; ``delayed`` the DLLs that load on first use,
+    and what an ELF file names as its filter or auxiliary library, which load likewise.
     ``undefined`` and ``defined`` are dynamic symbols (mangled), or imported and exported names;
     they are in memory only, documents keep what was derived of them (``torch``, ``python``).
+    ``opens`` are torch's libraries that its data names where it takes the loader's ``dlopen``, and
+    ``torch_inside`` are symbols of torch's namespaces that it defines itself (some of them).
     ``problem`` is set where the file could not be read to its end; then nothing else is to be
     trusted. ``device_code`` has each kind of entry once.
     """
@@ -100,6 +103,8 @@ class BinaryFacts:
     undefined: tuple[str, ...] = ()
     defined: tuple[str, ...] = ()
     device_code: tuple[DeviceCode, ...] = ()
+    opens: tuple[str, ...] = ()
+    torch_inside: tuple[str, ...] = ()
     torch: TorchUse | None = None
     python: PythonUse | None = None
     problem: str = ""

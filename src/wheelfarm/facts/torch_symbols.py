@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from importlib import resources
 
+from wheelfarm.facts.buffers import Buffer
 from wheelfarm.facts.libraries import is_torch_library
 from wheelfarm.facts.model import BinaryFacts, TorchUse
 from wheelfarm.model.axis import CxxAbi
@@ -23,6 +24,22 @@ _C_NAMES = re.compile(r"(aoti_)?torch_\w+|aoti_record_function_\w+|TH[PC][A-Z]\w
 _NESTED = re.compile(r"_Z(?:T[VTIS]|GV|Th?v?n?\d+_|Tc\w{0,8}?)?N?[rVKRO]*(\d{1,4})")
 _MSVC = re.compile(r"@(c10|at|torch|caffe2|c10d)@@")
 _KEPT = 8
+#: What opens a library by its name at run time (a PE's imports carry their DLL before a ``!``).
+_OPENERS = frozenset(
+    {"dlopen", "dlmopen", "LoadLibraryA", "LoadLibraryW", "LoadLibraryExA", "LoadLibraryExW"}
+)
+#: How the names of torch's libraries begin in a binary's data, and how they end. Windows programs
+#: have them in UTF-16 as well.
+_OPENED = {
+    b"libtorch": re.compile(rb"libtorch(?:_[a-z_]+)?\.so(?=[.\d]*\0)"),
+    b"libc10": re.compile(rb"libc10(?:_[a-z_]+)?\.so(?=[.\d]*\0)"),
+}
+_OPENED_WINDOWS = {
+    b"torch": re.compile(rb"torch(?:_[a-z_]+)?\.dll(?=\0)"),
+    b"c10": re.compile(rb"c10(?:_[a-z_]+)?\.dll(?=\0)"),
+    b"t\0o\0r\0c\0h\0": re.compile(rb"t\0o\0r\0c\0h\0(?:[a-z_]\0)*\.\0d\0l\0l\0(?=\0\0)"),
+    b"c\x001\x000\0": re.compile(rb"c\x001\x000\0(?:[a-z_]\0)*\.\0d\0l\0l\0(?=\0\0)"),
+}
 _NEW_STRING = "__cxx11"
 
 
@@ -47,6 +64,27 @@ def is_torch_symbol(name: str) -> bool:
     if name.startswith("?"):
         return _MSVC.search(name) is not None
     return _C_NAMES.fullmatch(name) is not None
+
+
+def opened_torch(facts: BinaryFacts, data: Buffer) -> tuple[str, ...]:
+    """Return the libraries of torch that a binary's data names, where it can open any by name.
+
+    Such a link stands in no table. A binary that needs torch's libraries anyway is not looked
+    through. The plain search comes first: a library may have a gigabyte.
+    """
+    if any(map(is_torch_library, facts.needed)):
+        return ()
+    if not any(name.rpartition("!")[2] in _OPENERS for name in facts.undefined):
+        return ()
+    found: set[str] = set()
+    for start, pattern in (_OPENED_WINDOWS if facts.kind == "pe" else _OPENED).items():
+        at = data.find(start)
+        while at >= 0:
+            match = pattern.match(data, at)
+            if match is not None:
+                found.add(match[0].replace(b"\0", b"").decode("ascii"))
+            at = data.find(start, at + 1)
+    return tuple(sorted(filter(is_torch_library, found)))
 
 
 def torch_use(facts: BinaryFacts, own: frozenset[str] = frozenset()) -> TorchUse | None:

@@ -13,7 +13,9 @@ from wheelfarm.facts.fatbin import FatbinError, read_fatbins
 from wheelfarm.facts.linkage import derive, with_uses
 from wheelfarm.facts.metadata import read_dist_info
 from wheelfarm.facts.model import BinaryFacts, Problem, WheelFacts
+from wheelfarm.facts.torch_symbols import opened_torch
 from wheelfarm.model.wheel_name import WheelName
+from wheelfarm.values import replace
 
 _CHUNK = 1 << 20
 
@@ -21,9 +23,9 @@ _CHUNK = 1 << 20
 def read_binary(data: Buffer, path: str) -> BinaryFacts:
     """Return the facts of one ELF, PE or loose device binary; ``problem`` where it is none."""
     if data[:4] == elf.MAGIC:
-        return elf.read_elf(data, path)
+        return _opening(elf.read_elf(data, path), data)
     if data[:2] == pe.MAGIC:
-        return pe.read_pe(data, path)
+        return _opening(pe.read_pe(data, path), data)
     if data[:4] == FATBIN_MAGIC:
         return _loose_fatbin(data, path)
     head = bytes(data[:4]).hex(" ") or "nothing"
@@ -39,6 +41,11 @@ def read_binary_file(path: Path) -> BinaryFacts:
         message = f"{path} could not be read: {error.strerror}"
         raise BadInputError(message) from error
     return with_uses([read_binary(data, str(path))])[0]
+
+
+def _opening(facts: BinaryFacts, data: Buffer) -> BinaryFacts:
+    opens = opened_torch(facts, data)
+    return replace(facts, opens=opens) if opens else facts
 
 
 def _loose_fatbin(data: Buffer, path: str) -> BinaryFacts:

@@ -1,5 +1,6 @@
 """Checks of the file itself: zip, name, METADATA, WHEEL tags, RECORD."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -15,6 +16,8 @@ from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.verify.report import Check
 from wheelfarm.verify.subject import ASSET_LIMIT, Subject, counted, judged
 
+#: The ABI of one CPython; letters at its end are those of its build.
+_EXACT_ABI = re.compile(r"(cp\d+)[a-z]*")
 #: RECORD cannot hold its own hash, and signatures are made after it.
 _UNHASHED = ("RECORD", "RECORD.jws", "RECORD.p7s")
 
@@ -50,9 +53,19 @@ def check_name(subject: Subject) -> Check:
     """Check that the file name is a wheel's, and the cell's where there is one."""
     name = subject.facts.name
     fails = list(_problems(subject, "name"))
+    if name is not None:
+        fails += _no_python(name)
     if name is not None and subject.cell is not None:
         fails += _against_cell(name, subject)
     return judged("name", fails=fails, fine=f"{subject.facts.file_name} is well formed")
+
+
+def _no_python(name: WheelName) -> Iterator[str]:
+    """Yield the ABI tags that belong to no Python which the name has."""
+    for abi in name.abis:
+        match = _EXACT_ABI.fullmatch(abi)
+        if match is not None and match[1] not in name.pythons:
+            yield f"no Python is {'.'.join(name.pythons)} and has the ABI {abi}"
 
 
 def _against_cell(name: WheelName, subject: Subject) -> Iterator[str]:
@@ -88,6 +101,11 @@ def check_metadata(subject: Subject) -> Check:
         if _requirement(text) is None
     ]
     warnings = [] if fails or not facts.metadata else _validation(facts.metadata)
+    warnings += [
+        f"Requires-Dist: {text!r} names one address, which no index can replace"
+        for text in facts.requires_dist
+        if (requirement := _requirement(text)) is not None and requirement.url
+    ]
     return judged(
         "metadata",
         fails=fails,
@@ -159,12 +177,27 @@ def check_tags(subject: Subject) -> Check:
     warnings = [
         f"WHEEL has the tag {tag} {count} times" for tag, count in found.items() if count > 1
     ]
+    # Strangers do so, NVIDIA's wheels among them; a farm's wheel must lie beside torch.
+    (warnings if subject.expected is None else fails).extend(_called_pure(subject))
     return judged(
         "tags",
         fails=fails,
         warnings=warnings,
         fine=f"WHEEL has exactly {counted(len(claimed), 'tag')} of the name",
     )
+
+
+def _called_pure(subject: Subject) -> Iterator[str]:
+    """Yield compiled code that goes where pure Python does: some systems keep the two apart."""
+    facts = subject.facts
+    code = [binary.path for binary in subject.binaries if binary.kind != "device"]
+    whole = facts.root_is_purelib is True
+    for path in code:
+        top, _, rest = path.partition("/")
+        if rest.startswith("purelib/") if top.endswith(".data") else whole:
+            reason = "WHEEL says Root-Is-Purelib: true" if whole else "it lies in purelib"
+            yield f"{path} goes where pure Python does, apart from torch on some systems: {reason}"
+            return
 
 
 def check_record(subject: Subject) -> Check:

@@ -28,6 +28,7 @@ from wheelfarm.verify.library_checks import (
     check_search_paths,
     check_version_needs,
 )
+from wheelfarm.verify.place_checks import check_places
 from wheelfarm.verify.platform_checks import check_glibc, check_platform_tag
 from wheelfarm.verify.python_checks import check_free_threaded, check_python_abi
 from wheelfarm.verify.report import Check, Report
@@ -43,6 +44,7 @@ CHECKS: dict[str, Callable[[Subject], Check | None]] = {
     "tags": check_tags,
     "record": check_record,
     "size": check_size,
+    "places": check_places,
     "requirements": check_requirements,
     "compiled-code": check_compiled_code,
     "binaries": check_binaries,

@@ -129,7 +129,8 @@ def check_grafted(subject: Subject) -> Check:
     grafted = list(_grafted(subject))
     expected = subject.expected
     allowed = () if expected is None else expected.grafted
-    fails, warnings = [], []
+    fails: list[str] = []
+    warnings: list[str] = []
     for path in grafted:
         base = _GRAFT_MARK.sub("", path.rsplit("/", 1)[-1])
         if matches(base, allowed):
@@ -138,6 +139,12 @@ def check_grafted(subject: Subject) -> Check:
             fails.append(f"{path} is a library that torch or an NVIDIA wheel provides")
         elif expected is not None:
             fails.append(f"{path} was packed, but is not in the list of grafted libraries")
+    # Strangers lay NVIDIA's libraries into their packages; a farm's wheels are to require them.
+    for path, owner in _copied(subject, frozenset(grafted)):
+        if matches(path.rsplit("/", 1)[-1], allowed):
+            continue
+        line = f"{path} is a library that {owner} provides, copied into the package"
+        (warnings if owner != "torch" and expected is None else fails).append(line)
     names = [_GRAFT_MARK.sub("", path.rsplit("/", 1)[-1]) for path in grafted]
     warnings += [
         f"the pattern {pattern!r} of grafted libraries matches nothing"
@@ -153,6 +160,20 @@ def check_grafted(subject: Subject) -> Check:
         else "nothing packed",
         evidence=grafted,
     )
+
+
+def _copied(subject: Subject, grafted: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield libraries of torch's or NVIDIA's that lie in the package, each with its provider."""
+    project = canonicalize_name(subject.facts.project or "")
+    for binary in subject.binaries:
+        base = _GRAFT_MARK.sub("", binary.path.rsplit("/", 1)[-1])
+        if binary.path in grafted:
+            continue
+        if is_torch_library(base) or is_torch_library(binary.soname):
+            if project != "torch":
+                yield binary.path, "torch"
+        elif nvidia_library(base) is not None and not project.startswith(("nvidia-", "torch")):
+            yield binary.path, "an NVIDIA wheel"
 
 
 def _grafted(subject: Subject) -> Iterator[str]:

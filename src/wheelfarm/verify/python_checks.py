@@ -11,7 +11,18 @@ from wheelfarm.verify.report import Check
 from wheelfarm.verify.subject import Subject, counted, judged
 
 #: The tag that CPython puts in a module's file name: ``.cpython-311-…``, ``.cp311-win_amd64``.
-_SUFFIX = re.compile(r"\.(?:cpython-|cp)(\d)(\d+)(t?)-?[\w-]*\.(?:so|pyd)$")
+_SUFFIX = re.compile(r"\.(?:cpython-|cp)(\d)(\d+)(t?)-?([\w-]*)\.(?:so|pyd)$")
+#: The end of that tag -> the kind and machine of the modules which that Python imports.
+_TRIPLETS = {
+    "x86_64-linux-gnu": ("elf", "x86_64"),
+    "x86_64-linux-musl": ("elf", "x86_64"),
+    "aarch64-linux-gnu": ("elf", "aarch64"),
+    "aarch64-linux-musl": ("elf", "aarch64"),
+    "darwin": ("macho", ""),
+    "win_amd64": ("pe", "x86_64"),
+    "win_arm64": ("pe", "aarch64"),
+    "win32": ("pe", "i386"),
+}
 _EXACT_DLL = re.compile(r"python3\d+t?\.dll", re.IGNORECASE)
 
 
@@ -51,6 +62,13 @@ def _module(binary: BinaryFacts, tag: PythonTag) -> Iterator[str]:
         own = PythonTag("exact", Minor(int(match[1]), int(match[2])), bool(match[3]))
         if tag.axis != "exact" or own != tag:
             yield f"{binary.path} is named for {own} alone, the wheel for {tag}"
+            return
+        named = _TRIPLETS.get(match[4])
+        if named is not None and named != (binary.kind, binary.machine):
+            yield (
+                f"{binary.path} is named for {match[4]} and made for {binary.machine}: "
+                "no Python imports it"
+            )
             return
     if tag.axis == "exact":
         return

@@ -57,6 +57,9 @@ def check_torch_pin(subject: Subject) -> Check | None:
         if canonicalize_name(requirement.name) == "torch"
         and (requirement.marker is None or "extra" not in str(requirement.marker))
     ]
+    fails = [f"{r} would put a torch of its own in the place of the user's" for r in torch if r.url]
+    if fails:
+        return judged("torch-pin", fails=fails, fine="")
     if cell is None:
         return _stranger(subject, torch)
     release = _release(subject)

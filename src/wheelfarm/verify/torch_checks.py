@@ -1,7 +1,9 @@
 """Checks of torch and CUDA: the declared axis against the symbols, the C++ ABI, the CUDA major."""
 
+from collections.abc import Iterator
+
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Expected, Subject, judged, shown
+from wheelfarm.verify.subject import Expected, Subject, judged, matches, shown
 
 _WORDS = {
     "none": "links no torch",
@@ -29,7 +31,7 @@ def _against_axis(subject: Subject, expected: Expected, found: str) -> tuple[lis
     axis = expected.torch_axis
     if axis in {"free", "abi_flag"}:
         if linkage.torch == "none":
-            return [], []
+            return list(_opened(subject, expected)), list(_inside(subject))
         first = next(iter(shown(subject.evidence("torch"))), "")
         return [f"declared as {axis}, but the wheel {found}: {first}"], []
     if linkage.torch == "none":
@@ -40,6 +42,27 @@ def _against_axis(subject: Subject, expected: Expected, found: str) -> tuple[lis
         field = f"torch_axis: stable_abi, from_torch: {str(linkage.stable_torch or '')!r}"
         return [], [f"declared as linked, but it {found}; `{field}` would save builds"]
     return _against_stable(subject, expected)
+
+
+def _opened(subject: Subject, expected: Expected) -> Iterator[str]:
+    """Yield the libraries of torch that a binary opens by name: a link that no table shows."""
+    for binary in subject.binaries:
+        for name in binary.opens:
+            if not matches(name, expected.allowed_needed):
+                yield (
+                    f"declared as {expected.torch_axis}, but {binary.path} opens {name} at run "
+                    "time; where it does without, list it in `verify: {allowed_needed: …}`"
+                )
+
+
+def _inside(subject: Subject) -> Iterator[str]:
+    """Yield the binaries that hold torch's own code, of its headers or of a static library."""
+    for binary in subject.binaries:
+        if binary.torch_inside:
+            yield (
+                f"{binary.path} holds code of torch itself ({binary.torch_inside[0]}): it is that "
+                "of the torch it was built against"
+            )
 
 
 def _unlinked(expected: Expected) -> tuple[list[str], list[str]]:

@@ -313,3 +313,11 @@ def test_quiet_stands_behind_a_sub_verb_too() -> None:
     done = wheelfarm("upstream", "show", "-q", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["schema"] == "wheelfarm.upstream/1"
+
+
+@pytest.mark.parametrize("words", [("verify", "x.whl", "--jobs"), ("logs", "x", "--tail")])
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", "", "²"])
+def test_a_count_is_one_or_more(words: tuple[str, ...], number: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([*words, number])
+    assert stopped.value.code == 64

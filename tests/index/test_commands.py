@@ -124,6 +124,8 @@ def test_bad_input_is_named(shell: Shell) -> None:
             main(verb)
     with pytest.raises(BadInputError, match="no earlier index"):
         main(["rollback"])
+    with pytest.raises(BadInputError, match="build 99 is not kept"):
+        main(["rollback", "--to", "99"])
     with pytest.raises(BadInputError, match="is no site"):
         main(["serve", "nowhere"])
     with pytest.raises(CouldNotLookError):

@@ -207,3 +207,33 @@ def test_what_earlier_runs_took_is_the_cost(
     jobs = document_of(capsys, "plan", "--farm", str(farm))["jobs"]
     assert {job["cost_minutes"] for job in jobs if job["package"] == "demo"} == {3.0}
     assert {job["cost_minutes"] for job in jobs if job["kind"] == "shard"} == {6.67}
+
+
+def test_a_store_of_ones_own_that_is_not_there_says_how_to_begin(farm: Path) -> None:
+    (farm / "farm.yml").write_text(POLICY + "store: wheels\n", encoding="utf-8")
+    with pytest.raises(CouldNotLookError, match="there is no such folder") as caught:
+        main(["plan", "--farm", str(farm)])
+    assert f"mkdir -p {farm / 'wheels'}" in caught.value.hint
+    (farm / "wheels").write_text("", encoding="utf-8")
+    with pytest.raises(CouldNotLookError, match="it is no folder"):
+        main(["plan", "--farm", str(farm)])
+    (farm / "wheels").unlink()
+    (farm / "wheels").mkdir()
+    assert main(["plan", "--farm", str(farm)]) == 0
+
+
+def test_a_list_of_wheels_is_refused_with_its_line(farm: Path, tmp_path: Path) -> None:
+    have = tmp_path / "have"
+    have.write_text("demo-1.0-py3-none-any.whl\n\nplatforms: [linux]\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match="have, line 3: 'platforms") as caught:
+        main(["plan", "--farm", str(farm), "--have", str(have)])
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "$ wheelfarm plan\n", '{"schema": "wheelfarm.error/1"}'])
+def test_what_is_no_plan_says_where_plans_come_from(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInputError) as caught:
+        read_plan(path)
+    assert "wheelfarm plan --json" in caught.value.hint

@@ -212,16 +212,21 @@ def test_unknown_projects_and_versions_are_bad_input(tmp_path: Path, index: Loop
 
 
 def test_init_makes_a_farm_that_lints_clean(
-    tmp_path: Path, index: Loopback, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    index: Loopback,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     files = {
         "one-0.9.tar.gz": sdist("0.9"),
         "one-1.0.tar.gz": sdist("1.0"),
         "one-2.0rc1.tar.gz": sdist("2.0rc1"),
     }
     put_project(index, files)
-    farm = tmp_path / "farm"
+    farm = Path("farm")
     assert main(["init", "One", "--farm", str(farm)]) == 0
+    assert "wrote farm/farm.lock" in capsys.readouterr().out
     text = (farm / "recipes" / "one" / "recipe.yml").read_text()
     assert "source: {pypi: one==1.0}" in text
     assert "# The survey says linked: setup.py:7: " in text

@@ -63,7 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
             patches=patch_digest(recipe),
         )
     save_lock(farm, load_lock(farm).with_entries({recipe.package: entry}))
-    written.append(farm.lock_path)
+    written.append(arguments.farm / farm.lock_path.name)
     _report(arguments, written, sdist, finding)
     return 0
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from wheelfarm.cli.farm_option import add_farm_option
+from wheelfarm.cli.numbers import count
 from wheelfarm.cli.output import clean, print_json
 
 
@@ -13,9 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_farm_option(parser)
     parser.add_argument("cell", metavar="CELL", help="a cell, or one of its jobs")
     parser.add_argument("--step", metavar="NAME", help="this step's log alone, such as compile")
-    parser.add_argument(
-        "--tail", type=int, default=0, metavar="N", help="the last N lines of each log"
-    )
+    parser.add_argument("--tail", type=count, metavar="N", help="the last N lines of each log")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -61,6 +60,6 @@ def _age(path: Path) -> float:
     return path.stat().st_mtime
 
 
-def _text(path: Path, tail: int) -> str:
+def _text(path: Path, tail: int | None) -> str:
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join(lines[-tail:] if tail > 0 else lines)
+    return "\n".join(lines if tail is None else lines[-tail:])

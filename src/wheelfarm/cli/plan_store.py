@@ -30,25 +30,37 @@ def stored_wheels(
         if not path.is_dir():
             if store is None and location == "store":
                 return [], f"{path} (not made yet)"
-            raise _unreadable(str(path), "there is no such folder")
+            why = "it is no folder" if path.exists() else "there is no such folder"
+            raise _unreadable(str(path), why, hint=f"where it is new: mkdir -p {path}; else ")
         location = str(path)
     return _of_store(location, farm), location
 
 
-def _unreadable(location: str, why: str) -> Exception:
+def _unreadable(location: str, why: str, *, hint: str = "") -> Exception:
     from wheelfarm.errors import CouldNotLookError
 
     message = f"the store {location} could not be read: {why}"
-    return CouldNotLookError(message, hint="nothing was planned; name the store with --store")
+    return CouldNotLookError(
+        message, hint=f"nothing was planned; {hint}name the store with --store"
+    )
 
 
 def _listed(path: Path) -> "list[StoredWheel]":
+    from wheelfarm.errors import BadInputError
     from wheelfarm.model.wheel_name import WheelName
     from wheelfarm.plan.model import StoredWheel
     from wheelfarm.reading import read_text
 
-    words = (line.strip() for line in read_text(path).splitlines())
-    return [StoredWheel(name=WheelName.parse(word)) for word in words if word]
+    found: list[StoredWheel] = []
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            found.append(StoredWheel(name=WheelName.parse(line.strip())))
+        except BadInputError as error:
+            message = f"{path}, line {number}: {error.what}"
+            raise BadInputError(message, hint="give one wheel's file name a line") from error
+    return found
 
 
 def _of_store(location: str, farm: "Farm") -> "list[StoredWheel]":

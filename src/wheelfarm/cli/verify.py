@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wheelfarm.cli.numbers import count
 from wheelfarm.cli.output import clean, coloured, print_json, print_table
 from wheelfarm.cli.progress import Display
 
@@ -43,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--smoke-test", type=Path, metavar="SCRIPT", help="the Python script that --gpu runs"
     )
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="wheels at once (default: processors)"
+        "--jobs", type=count, metavar="N", help="wheels at once (default: processors)"
     )
     parser.add_argument("--no-cache", action="store_true", help="read every wheel anew")
 

@@ -61,7 +61,12 @@ class PlanFile:
 
 def read_plan(path: Path) -> PlanFile:
     """Read a plan's file; raises FaultsError with every fault of it."""
-    reader = Reader(read_json(path), str(path))
+    try:
+        data = read_json(path)
+    except BadInputError as error:
+        hint = error.hint or "write one with `wheelfarm plan --json`"
+        raise BadInputError(error.what, cause=error.cause, hint=hint) from error
+    reader = Reader(data, str(path))
     schema = reader.string("schema")
     if schema != SCHEMA:
         message = f"{path} is no plan: its schema is {schema!r}"

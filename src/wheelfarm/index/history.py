@@ -111,7 +111,11 @@ class History:
             found = generations[-2:-1]
         if not found:
             known = ", ".join(str(each.number) for each in generations) or "none"
-            message = "there is no earlier index to go back to"
+            message = (
+                "there is no earlier index to go back to"
+                if number is None
+                else f"build {number} is not kept"
+            )
             raise BadInputError(message, hint=f"kept builds: {known}")
         return found[0]
 

@@ -7,6 +7,7 @@ from wheelfarm.errors import BadInputError, NegativeVerdictError
 from wheelfarm.index.model import Combination
 from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.versions import Minor
+from wheelfarm.values import replace
 
 CELL = "cp311-cp311-manylinux_2_28_x86_64.whl"
 
@@ -391,10 +392,29 @@ def test_family_members_get_the_version_that_belongs_to_torch() -> None:
     assert dict(found.torch.family) == {"torchvision": "0.25.0", "torchaudio": "2.10.0"}
 
 
-def test_a_torch_newer_than_the_table_is_said() -> None:
+def test_a_torch_newer_than_the_table_is_said_and_a_named_version_taken() -> None:
     shelf = Shelf().add(f"x-1.0+cu130torch2.99-{CELL}")
-    with pytest.raises(NegativeVerdictError, match="not known which torchvision"):
-        shelf.resolve(host(torch="2.99.0+cu130"), "x", "torchvision")
+    for asked in ("torchvision", "torchvision>=1", "torchvision==0.99.*"):
+        with pytest.raises(NegativeVerdictError, match="not known which torchvision"):
+            shelf.resolve(host(torch="2.99.0+cu130"), "x", asked)
+    found = shelf.resolve(host(torch="2.99.0+cu130"), "x", "torchvision==0.99.1")
+    assert found.torch is not None
+    assert dict(found.torch.family) == {"torchvision": "0.99.1"}
+
+
+def test_another_family_version_than_torchs_is_a_named_conflict() -> None:
+    with pytest.raises(NegativeVerdictError, match=r"torchvision 0\.25\.0 belongs to torch 2\.10"):
+        torches().resolve(host(torch="2.10.0+cu130"), "x", "torchvision<0.20")
+
+
+def test_a_newly_chosen_torch_takes_its_own_family_and_not_the_installed_one() -> None:
+    machine = replace(
+        host(torch="2.13.0+cu130", gpu="8.6", driver="580.65"), installed={"torchvision": "0.28.0"}
+    )
+    found = torches().resolve(machine, "x", "torchvision", choose_torch=True)
+    assert found.torch is not None
+    assert not found.torch.installed
+    assert dict(found.torch.family) == {"torchvision": "0.29.2"}
 
 
 # Other accelerators.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fake_environment import install_torch, make_environment, site_packages
-from tests.farm_site import FarmSite
+from tests.farm_site import FarmSite, make_wheel
 from tests.loopback import Handler, Loopback, redirect, serving
 from wheelfarm import run as programs
 from wheelfarm.cli import main
@@ -270,3 +270,54 @@ def test_a_saved_host_is_another_machine_whatever_its_python_is_called(
     for name in ("default", "a-", "A", "a_b", "é", ""):
         with pytest.raises(UsageError, match="not of the form"):
             main(["resolve", "diso", "--index", server.url, "--profile", f"{name}={saved}"])
+
+
+@TOOLS
+@pytest.mark.parametrize("asked", [("diso", "torchvision"), ("diso",)])
+def test_what_torchs_family_lacks_is_installed_beside_the_torch_that_stays(
+    site: FarmSite,
+    server: Loopback,
+    python: Path,
+    *,
+    tool: str,
+    asked: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    page = site.folder / "whl/cu130/torchvision/index.html"
+    page.parent.mkdir(parents=True)
+    for version in ("0.29.2+cu130", "0.29.9+cu130"):
+        make_wheel(page.parent, f"torchvision-{version}-py3-none-any.whl", ("torch==2.14.1",))
+    links = (f'<a href="{path.name}">{path.name}</a>' for path in page.parent.glob("*.whl"))
+    page.write_text("".join(links).replace("+", "%2B"), encoding="utf-8")
+    site.add(DISO, requires=() if "torchvision" in asked else ("torchvision>=0.20",))
+    site.write()
+    monkeypatch.setenv("WHEELFARM_TORCH_INDEX", f"{server.url}whl")
+    lock = tmp_path / "requirements.txt"
+    assert (
+        main(
+            [
+                "resolve",
+                *asked,
+                *words(server.url, python, tool)[2:4],
+                "--python",
+                str(python),
+                "--output",
+                str(lock),
+            ]
+        )
+        == 0
+    )
+    assert "torchvision==0.29.2 goes with this torch" in capsys.readouterr().err
+    assert f"# torchvision==0.29.2 goes with it and is not in this file (from {server.url}" in (
+        lock.read_text(encoding="utf-8")
+    )
+    assert main(words(server.url, python, tool, *asked)) == 0
+    assert "install torchvision==0.29.2 from " in capsys.readouterr().out
+    found = sorted(path.name for path in site_packages(python).glob("torch*.dist-info"))
+    assert found == ["torch-2.14.1+cu130.dist-info", "torchvision-0.29.2+cu130.dist-info"]
+    assert (site_packages(python) / "diso").is_dir()
+    capsys.readouterr()
+    assert main([*words(server.url, python, tool, *asked), "--dry-run"]) == 0
+    assert "install torchvision" not in capsys.readouterr().out

@@ -62,12 +62,16 @@ class PlannedWheel:
 class InstallPlan:
     """What is installed: a chosen torch, others' projects, then wheels; all constrained.
 
-    ``tool`` is the installer's word and then the command; ``torch`` is empty where it stays.
+    ``tool`` is the installer's word and then the command. ``torch`` are a chosen torch with its
+    family, or what of its family an installed one lacks (``replaces_torch`` is false then), and
+    ``torch_index`` the index that has them, empty for the installer's own.
     """
 
     tool: tuple[str, ...]
     python: str
     torch: tuple[str, ...]
+    torch_index: str
+    replaces_torch: bool
     others: tuple[str, ...]
     wheels: tuple["PlannedWheel", ...]
     constraints: tuple[str, ...]
@@ -77,7 +81,8 @@ class InstallPlan:
         """Return the plan in words; a dry run and the real one print the same."""
         head = f"into {self.python} with {self.tool[0]}:"
         kept = [f"  keep {text}" for text in self.constraints if text.startswith("torch==")]
-        chosen = [f"  install {' '.join(self.torch)}"] if self.torch else []
+        where = f" from {self.torch_index}" if self.torch_index else ""
+        chosen = [f"  install {' '.join(self.torch)}{where}"] if self.torch else []
         return [
             head,
             *kept,
@@ -101,14 +106,16 @@ def plan(resolution: Resolution, client: Client, *, tool: str | None) -> Install
         raise BadInputError(message, hint="write a lock instead: --format requirements")
     _refuse_other_facts(host, python)
     pin = resolution.torch
+    replaces = pin is not None and not pin.installed
     torch: tuple[str, ...] = ()
-    if pin is not None and not pin.installed:
-        torch = (*pin.requirements(), *(("--index-url", pin.index) if pin.index else ()))
+    if pin is not None:
+        torch = pin.requirements() if replaces else pin.missing(host.installed)
+    own = {text.partition("==")[0] for text in torch}
     chosen = {choice.candidate.package for choice in resolution.choices}
     others: set[str] = set()
     for choice in resolution.choices:
         for requirement in choice.outside:
-            if not _satisfied(requirement, host):
+            if requirement.name not in own and not _satisfied(requirement, host):
                 others.add(requirement.unconditional)
     return InstallPlan(
         tool=_installer(python, tool),
@@ -121,10 +128,12 @@ def plan(resolution: Resolution, client: Client, *, tool: str | None) -> Install
             for choice in resolution.choices
         ),
         torch=torch,
+        torch_index=pin.index if pin is not None and torch else "",
+        replaces_torch=replaces,
         constraints=tuple(
             f"{name}=={version}"
             for name, version in sorted(host.installed.items())
-            if name not in chosen and not (torch and _comes_with_torch(name))
+            if name not in chosen and not (replaces and _comes_with_torch(name))
         ),
         only_binary=tuple(sorted({*resolution.served, *chosen})),
     )
@@ -193,12 +202,12 @@ def install(planned: InstallPlan, client: Client, progress: Progress | None = No
         folder = Path(name)
         _fetch(planned, folder, client, progress)
         if planned.torch:
-            _install_torch(planned)
+            _install_torch(planned, folder)
         if planned.others:
             _install_others(planned, folder)
         _install_wheels(planned, folder)
     after = _torch(planned.python)
-    if before != after and not planned.torch:
+    if before != after and not planned.replaces_torch:
         message = f"torch was {before} and is {after} after the installation"
         raise BuildError(message, hint="put it back, and report this")
     _prove(planned)
@@ -229,22 +238,33 @@ def _prove(planned: InstallPlan) -> None:
             )
 
 
-def _install_torch(planned: InstallPlan) -> None:
+def _install_torch(planned: InstallPlan, folder: Path) -> None:
     from wheelfarm.run import run
 
-    run([*planned.tool[1:], "--only-binary", "torch", *planned.torch], env=installer_environment())
+    index = ["--index-url", planned.torch_index] if planned.torch_index else []
+    names = [text.partition("==")[0] for text in planned.torch]
+    binary = [word for name in names for word in ("--only-binary", name)]
+    run(
+        [*planned.tool[1:], *_constrained(planned, folder), *binary, *index, *planned.torch],
+        env=installer_environment(),
+    )
+
+
+def _constrained(planned: InstallPlan, folder: Path) -> tuple[str, str]:
+    """Return the option by which nothing that is installed moves."""
+    constraints = folder / "constraints.txt"
+    constraints.write_text("".join(f"{line}\n" for line in planned.constraints), encoding="utf-8")
+    return "--constraint", str(constraints)
 
 
 def _install_others(planned: InstallPlan, folder: Path) -> None:
     from wheelfarm.run import run
 
-    constraints = folder / "constraints.txt"
-    constraints.write_text("".join(f"{line}\n" for line in planned.constraints), encoding="utf-8")
     others = folder / "others.txt"
     others.write_text("".join(f"{line}\n" for line in planned.others), encoding="utf-8")
     binary = [word for name in planned.only_binary for word in ("--only-binary", name)]
     run(
-        [*planned.tool[1:], "--constraint", constraints, *binary, "--requirement", others],
+        [*planned.tool[1:], *_constrained(planned, folder), *binary, "--requirement", others],
         env=installer_environment(),
         hint="nothing was installed; the wheels need what conflicts above",
     )

@@ -1,5 +1,6 @@
 """The way from names to an answer: pages are fetched as they are needed, and read once."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
@@ -103,19 +104,22 @@ class Asked:
 
     packages: tuple[Wanted, ...]
     torch: SpecifierSet
-    family: tuple[str, ...]
+    family: Mapping[str, SpecifierSet]
 
     @classmethod
     def of(cls, wanted: tuple[Wanted, ...]) -> "Asked":
         """Sort out a list of what a user asks for."""
         torch = SpecifierSet()
+        family: dict[str, SpecifierSet] = {}
         for each in wanted:
             if each.name == "torch":
                 torch &= each.specifier
+            elif each.name in FAMILY:
+                family[each.name] = family.get(each.name, SpecifierSet()) & each.specifier
         return cls(
             packages=tuple(each for each in wanted if each.name not in {"torch", *FAMILY}),
             torch=torch,
-            family=tuple(sorted({each.name for each in wanted} & set(FAMILY))),
+            family=family,
         )
 
 
@@ -176,7 +180,7 @@ class _Run:
         return self.resolution(answer, None, notes, tuple(refused))
 
     def pin(
-        self, option: "TorchOption", facts: "UpstreamFacts", family: tuple[str, ...]
+        self, option: "TorchOption", facts: "UpstreamFacts", family: Mapping[str, SpecifierSet]
     ) -> TorchPin | None:
         """Return the chosen torch's pin; the installed one's where it is that very torch."""
         host = self.host
@@ -218,10 +222,10 @@ class _Run:
             preferred=self.settings.preferred,
         )
 
-    def family(self, answer: Answer) -> tuple[str, ...]:
-        """Return the torch family members that are asked for, by the user or by a wheel."""
+    def family(self, answer: Answer) -> Mapping[str, SpecifierSet]:
+        """Return the torch family members that are asked for, with what the user asks of them."""
         required = {requirement.name for choice in answer.choices for requirement in choice.outside}
-        return tuple(sorted(set(self.asked.family) | (required & set(FAMILY))))
+        return {**{name: SpecifierSet() for name in required & set(FAMILY)}, **self.asked.family}
 
     def resolution(
         self,
@@ -231,6 +235,11 @@ class _Run:
         refused: "tuple[Decision[TorchOption], ...]" = (),
     ) -> Resolution:
         said = [note for note in (self.index.transport, *notes, *_machine(self.host)) if note]
+        if pin is not None and (missing := pin.missing(self.host.installed)):
+            said.append(
+                f"{', '.join(missing)} goes with this torch and is not installed: --install brings"
+                " it, and a pylock or requirements that leave torch as it is do not hold it"
+            )
         if self.left:
             said.append(f"left to the installer: {', '.join(map(str, self.left))}")
         return Resolution(

@@ -5,8 +5,10 @@ another CUDA line than PyPI's: torch is pinned to what is installed, or comes fr
 """
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from wheelfarm.errors import BadInputError, NegativeVerdictError
@@ -14,7 +16,7 @@ from wheelfarm.model.accelerator import Accelerator
 from wheelfarm.model.platform import Platform
 from wheelfarm.reading import Reader, parse_json
 from wheelfarm.resolve.host import Host
-from wheelfarm.values import value
+from wheelfarm.values import NOTHING, value
 
 if TYPE_CHECKING:
     from wheelfarm.upstream.model import UpstreamFacts
@@ -50,8 +52,14 @@ class TorchPin:
         """Return the pins of torch and its family."""
         return (self.requirement, *(f"{name}=={version}" for name, version in self.family))
 
+    def missing(self, installed: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the pins of the family that an installed torch lacks; none of a chosen one."""
+        if not self.installed:
+            return ()
+        return tuple(f"{name}=={version}" for name, version in self.family if name not in installed)
 
-def installed_pin(host: Host, family: tuple[str, ...] = ()) -> TorchPin | None:
+
+def installed_pin(host: Host, family: Mapping[str, SpecifierSet] = NOTHING) -> TorchPin | None:
     """Return the pin that keeps the installed torch exactly as it is; None without torch.
 
     The text is what torch's metadata says, since installers compare with that: pinned to
@@ -67,7 +75,7 @@ def installed_pin(host: Host, family: tuple[str, ...] = ()) -> TorchPin | None:
         accelerator=host.accelerator.value,
         installed=host.interpreter.value is not None,
         index=torch_index(torch, host.accelerator.value) if "+" in text else "",
-        family=_family(torch, family, host),
+        family=_family(torch, family, host.installed),
     )
 
 
@@ -76,7 +84,7 @@ def chosen_pin(
     accelerator: Accelerator,
     host: Host,
     facts: "UpstreamFacts",
-    family: tuple[str, ...] = (),
+    family: Mapping[str, SpecifierSet] = NOTHING,
 ) -> TorchPin:
     """Return the pin of a torch that is to be installed, from PyPI only if PyPI's is this one."""
     platform = _platform(host)
@@ -87,7 +95,7 @@ def chosen_pin(
         torch=torch,
         accelerator=accelerator,
         index="" if at_pypi else torch_index(torch, accelerator),
-        family=_family(torch, family, host),
+        family=_family(torch, family, NOTHING),
     )
 
 
@@ -105,23 +113,34 @@ def _platform(host: Host) -> Platform | None:
         return None
 
 
-def _family(torch: Version, names: tuple[str, ...], host: Host) -> tuple[tuple[str, str], ...]:
-    """Return the family versions for those asked for; what is installed stays as it is."""
+def _family(
+    torch: Version, asked: Mapping[str, SpecifierSet], installed: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """Return the family versions for those asked for; what is installed stays as it is.
+
+    A version that the user names counts where none is known to belong to this torch.
+    """
     found = []
-    for name in names:
-        here = host.installed.get(name)
-        version = here or family_version(name, torch)
+    for name, specifier in sorted(asked.items()):
+        exact = (each.version for each in specifier if each.operator == "==")
+        named = next((version for version in exact if not version.endswith(".*")), "")
+        version = installed.get(name) or family_version(name, torch, named)
         if version is None:
             message = f"{name} has no release for torch {torch.public}"
             raise NegativeVerdictError(message, hint="take another torch, or do without it")
+        if not specifier.contains(version, prereleases=True):
+            what = "is installed" if name in installed else f"belongs to torch {torch.public}"
+            message = f"{name}{specifier} is asked for, and {name} {version} {what}"
+            raise NegativeVerdictError(message, hint="ask for another version, or another torch")
         found.append((name, version))
     return tuple(found)
 
 
-def family_version(name: str, torch: Version) -> str | None:
+def family_version(name: str, torch: Version, named: str = "") -> str | None:
     """Return the version of torchvision or torchaudio that belongs to a torch release.
 
-    None where that release has none. A torch newer than the table is an error of ours to name.
+    None where that release has none. Of a torch that the table does not have, it is the one that is
+    ``named``; NegativeVerdictError where none is.
     """
     from importlib.resources import files
 
@@ -132,6 +151,8 @@ def family_version(name: str, torch: Version) -> str | None:
     rows = None if pins is None else pins.raw(name)
     key = torch.base_version
     if not isinstance(rows, dict) or key not in rows:
+        if named:
+            return named
         message = f"it is not known which {name} belongs to torch {key}"
         raise NegativeVerdictError(message, hint=f"name it: {name}==VERSION")
     version = rows[key]

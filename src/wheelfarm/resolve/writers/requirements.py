@@ -42,6 +42,11 @@ def _text(resolution: Resolution, note: Question) -> str:
     if pin is None or pin.installed:
         if pin is not None:
             lines.append(f"# {pin.requirement} is installed and stays; use --no-deps")
+            where = f" (from {pin.index})" if pin.index else ""
+            lines += [
+                f"# {text} goes with it and is not in this file{where}"
+                for text in pin.missing(resolution.host.installed)
+            ]
         lines += [requirement(choice.candidate) for choice in resolution.choices]
     else:
         if pin.index:

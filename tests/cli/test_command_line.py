@@ -312,7 +312,7 @@ def test_an_empty_path_is_a_usage_error_everywhere(capsys: pytest.CaptureFixture
 def test_quiet_stands_behind_a_sub_verb_too() -> None:
     done = wheelfarm("upstream", "show", "-q", "--json")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["schema"] == "wheelfarm.upstream/1"
+    assert json.loads(done.stdout)["schema"] == "wheelfarm.upstream-show/1"
 
 
 @pytest.mark.parametrize("words", [("verify", "x.whl", "--jobs"), ("logs", "x", "--tail")])

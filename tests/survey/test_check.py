@@ -36,7 +36,7 @@ def _report(
 ) -> tuple[int, dict[str, dict[str, object]]]:
     status = main(["survey", "--check", "--json", str(farm), *more])
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "wheelfarm.survey/1"
+    assert document["schema"] == "wheelfarm.survey-check/1"
     return status, {item["package"]: item for item in document["recipes"]}
 
 

@@ -147,7 +147,7 @@ def test_the_verb_writes_a_farms_own_facts(
     assert "+ cu126 torch 2.7.0 cp310 windows_amd64" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "wheelfarm.upstream/1"
+    assert document["schema"] == "wheelfarm.upstream-refresh/1"
     assert document["written"] == str(farm / "own.json")
     assert len(document["added"]) == 4
     assert len(load_facts(farm / "own.json").releases) == 3

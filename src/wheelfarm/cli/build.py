@@ -64,7 +64,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     project.add_argument(
         "--links-torch", choices=("true", "false"), help="what the gate must find (default: true)"
     )
-    project.add_argument("--python-axis", choices=("exact", "abi3", "none"), default="exact")
+    project.add_argument(
+        "--python-axis",
+        choices=("exact", "abi3", "none"),
+        default="exact",
+        help="for which Pythons the wheel is: this one, all from a floor on, or any",
+    )
     project.add_argument("--from-python", metavar="3.9", help="the floor of an abi3 wheel")
 
 
@@ -194,7 +199,7 @@ def _print_shard(arguments: argparse.Namespace, product: "ShardProduct", plan: P
         "plan": str(plan),
     }
     if arguments.json:
-        print_json("wheelfarm.build/1", document)
+        print_json("wheelfarm.build-shard/1", document)
     else:
         for name, value in document.items():
             print(f"{name}: {value}")

@@ -61,7 +61,7 @@ def _doctor(arguments: argparse.Namespace) -> int:
             {"id": c.id, "status": c.status, "summary": c.summary, "evidence": c.evidence}
             for c in checks
         ]
-        print_json("wheelfarm.cache/1", {"cache": cache.name, "checks": rows})
+        print_json("wheelfarm.cache-doctor/1", {"cache": cache.name, "checks": rows})
     else:
         colours = {"pass": "green", "fail": "red"}
         for check in checks:
@@ -112,7 +112,7 @@ def _collect(arguments: argparse.Namespace) -> int:
             ],
             "in_use": [str(path) for path in done.in_use],
         }
-        print_json("wheelfarm.cache/1", document)
+        print_json("wheelfarm.cache-gc/1", document)
         return 0
     kinds: dict[str, list[int]] = {}
     for item in done.removed:

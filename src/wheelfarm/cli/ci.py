@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         )
         action.add_argument("--requirement", help="what pipx installs (default: this wheelfarm)")
     matrix = actions.add_parser("matrix", help="write a plan's matrices to $GITHUB_OUTPUT")
-    matrix.add_argument("plan", type=Path, metavar="PLAN")
+    matrix.add_argument("plan", type=Path, metavar="PLAN", help="the plan's file")
     matrix.add_argument("--batch", type=int, metavar="N", help="this batch's matrices")
 
 
@@ -65,7 +65,7 @@ def _render(arguments: argparse.Namespace) -> int:
     for name, text in texts.items():
         files.write_text(folder / name, text)
     if arguments.json:
-        print_json("wheelfarm.ci/1", {"files": [str(folder / name) for name in texts]})
+        print_json("wheelfarm.ci-render/1", {"files": [str(folder / name) for name in texts]})
     else:
         for name in texts:
             print(folder / name)
@@ -79,7 +79,7 @@ def _check(arguments: argparse.Namespace) -> int:
     checks = check_workflows(folder, texts)
     if arguments.json:
         rows = [{"id": c.id, "status": c.status, "summary": c.summary} for c in checks]
-        print_json("wheelfarm.ci/1", {"checks": rows})
+        print_json("wheelfarm.ci-check/1", {"checks": rows})
     else:
         for check in checks:
             print(f"{check.status:<15} {check.id}")
@@ -99,7 +99,7 @@ def _matrix(arguments: argparse.Namespace) -> int:
     else:
         outputs = matrices(plan, arguments.batch)
     if arguments.json:
-        print_json("wheelfarm.ci/1", outputs)
+        print_json("wheelfarm.ci-matrix/1", outputs)
         return 0
     text = "".join(f"{name}={value}\n" for name, value in outputs.items())
     target = os.environ.get("GITHUB_OUTPUT")

@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--no-download", action="store_true", help="ask for each wheel's size, not its bytes"
     )
     take = actions.add_parser("import", help="take in another index, a page or a release list")
-    take.add_argument("source", metavar="URL|FILE")
+    take.add_argument("source", metavar="URL|FILE", help="where the other index's list stands")
     take.add_argument(
         "--package", action="append", default=[], help="only this one; may be given again"
     )

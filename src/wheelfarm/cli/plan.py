@@ -23,12 +23,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     add_farm_option(parser)
     group = parser.add_argument_group("filters (each may be given several times)")
-    group.add_argument("--package", action="append", default=[], metavar="NAME")
-    group.add_argument("--cuda", action="append", default=[], metavar="12.8")
-    group.add_argument("--torch", action="append", default=[], metavar="2.9")
-    group.add_argument("--python", action="append", default=[], metavar="3.11")
-    group.add_argument("--platform", action="append", default=[], metavar="linux_x86_64")
-    group.add_argument("--only", action="append", default=[], metavar="CELL")
+    group.add_argument(
+        "--package", action="append", default=[], metavar="NAME", help="this package"
+    )
+    group.add_argument("--cuda", action="append", default=[], metavar="12.8", help="this CUDA line")
+    group.add_argument(
+        "--torch", action="append", default=[], metavar="2.9", help="this torch minor"
+    )
+    group.add_argument("--python", action="append", default=[], metavar="3.11", help="this Python")
+    group.add_argument(
+        "--platform", action="append", default=[], metavar="linux_x86_64", help="this platform"
+    )
+    group.add_argument("--only", action="append", default=[], metavar="CELL", help="this very cell")
     parser.add_argument(
         "--store", help="where the wheels are (default: the policy's store); it must be readable"
     )

@@ -14,7 +14,7 @@ _EXIT = {"pass": 0, "fail": 1, "could-not-look": 2}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
+    parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL", help="a wheel's file")
     parser.add_argument(
         "--out", type=Path, default=Path("repaired"), help="where results go (default: repaired)"
     )

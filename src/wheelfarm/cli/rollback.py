@@ -27,7 +27,7 @@ def execute(arguments: argparse.Namespace) -> int:
         generations = History(tree).generations()
         if arguments.json:
             builds = [{"number": each.number, "time": each.time} for each in generations]
-            print_json("wheelfarm.rollback/1", {"builds": builds})
+            print_json("wheelfarm.rollback-list/1", {"builds": builds})
         else:
             rows = [(str(each.number), each.time) for each in generations]
             print_table(("build", "time"), rows)

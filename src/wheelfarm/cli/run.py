@@ -44,7 +44,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         help="stop then, keep what the compiler cache has, and go on another time",
     )
-    parser.add_argument("--engine", choices=("local", "dask", "container"), default="local")
+    parser.add_argument(
+        "--engine",
+        choices=("local", "dask", "container"),
+        default="local",
+        help="where the jobs run (default local)",
+    )
     parser.add_argument(
         "--scheduler",
         type=str,

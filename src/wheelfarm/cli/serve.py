@@ -9,7 +9,14 @@ from wheelfarm.cli.output import print_json
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("site", nargs="?", type=Path, default=Path("site"), metavar="SITE")
+    parser.add_argument(
+        "site",
+        nargs="?",
+        type=Path,
+        default=Path("site"),
+        metavar="SITE",
+        help="the folder to serve (default: site)",
+    )
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen at")
     parser.add_argument("--port", type=_port, default=8000, help="0 takes a free one")
 

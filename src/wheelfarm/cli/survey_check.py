@@ -52,7 +52,7 @@ def _print(found: "list[Comparison]", *, as_json: bool) -> None:
             }
             for item in found
         ]
-        print_json("wheelfarm.survey/1", {"recipes": document})
+        print_json("wheelfarm.survey-check/1", {"recipes": document})
         return
     rows = [
         (

@@ -54,7 +54,12 @@ def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cuda", metavar="VERSION", help="13 or 13.0; by default that of the interpreter's torch"
     )
-    parser.add_argument("--source", choices=_SOURCES, default="auto")
+    parser.add_argument(
+        "--source",
+        choices=_SOURCES,
+        default="auto",
+        help="where CUDA may come from (default auto: wheels, conda, then a system's)",
+    )
     parser.add_argument(
         "--need",
         action="append",

@@ -77,7 +77,7 @@ def _show(facts: "UpstreamFacts", *, as_json: bool) -> None:
     if as_json:
         keys = ("accelerator", "torch", "platform", "pythons")
         releases = [dict(zip(keys, row, strict=True)) for row in rows]
-        print_json("wheelfarm.upstream/1", {"observed": facts.observed, "releases": releases})
+        print_json("wheelfarm.upstream-show/1", {"observed": facts.observed, "releases": releases})
         return
     print_table(("accelerator", "torch", "platform", "pythons"), rows)
     print(f"\nobserved {facts.observed}")
@@ -128,7 +128,7 @@ def _report(arguments: argparse.Namespace, found: "Refreshed", written: str | No
             "passed_over": [{"name": name, "reason": why} for name, why in found.passed_over],
             "written": written,
         }
-        print_json("wheelfarm.upstream/1", document)
+        print_json("wheelfarm.upstream-refresh/1", document)
         return
     for line in found.added:
         print(f"+ {line}")

@@ -25,7 +25,7 @@ _EXIT = {"pass": 0, "fail": 1, "could-not-look": 2}
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the verb's arguments."""
-    parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL")
+    parser.add_argument("wheels", nargs="+", type=Path, metavar="WHEEL", help="a wheel's file")
     parser.add_argument("--cell", help="the cell that the wheel must be of")
     parser.add_argument(
         "--farm", type=Path, metavar="DIR", help="hold each wheel against its recipe in this farm"

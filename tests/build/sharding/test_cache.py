@@ -142,7 +142,7 @@ def test_gc_tells_what_it_removed(
     assert "would remove" in capsys.readouterr().out
     assert main(["cache", "gc", "--budget", "1K", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "wheelfarm.cache/1"
+    assert document["schema"] == "wheelfarm.cache-gc/1"
     assert (document["before"], document["after"]) == (2000, 0)
     assert document["removed"][0]["kind"] == "compiler result"
 

@@ -280,12 +280,130 @@ def test_a_package_that_is_not_there_is_said(
         ("AssertionError: Torch not compiled with CUDA enabled", "torch", "CPU build"),
         ("ERROR: Failed to build flash-attn", "source-build", "compiled from source"),
         ("ImportError: x.so: file too short", "unreadable", "damaged"),
+        (
+            (
+                "UserWarning: NVIDIA GeForce RTX 5090 with CUDA capability sm_120 is not compatible"
+                " with the current PyTorch installation."
+            ),
+            "gpu",
+            "no code for this GPU (sm_120)",
+        ),
+        (
+            (
+                "FATAL: kernel `fmha_cutlassF_f32_aligned_64x64_rf_sm80` is for sm80-sm100, but was"
+                " built for sm50"
+            ),
+            "gpu",
+            "sm80-sm100",
+        ),
+        ("RuntimeError: CUDA error: device kernel image is invalid", "gpu", "can load"),
+        (
+            "RuntimeError: The NVIDIA driver on your system is too old (found version 11040).",
+            "driver",
+            "knows CUDA 11.4",
+        ),
+        ("RuntimeError: Found no NVIDIA driver on your system.", "driver", "no NVIDIA driver"),
+        (
+            (
+                "ImportError: DLL load failed while importing _C: The specified module could not be"
+                " found."
+            ),
+            "library",
+            "a DLL that _C needs",
+        ),
+        (
+            (
+                "ImportError: DLL load failed while importing _C:"
+                " The specified procedure could not be found."
+            ),
+            "torch",
+            "another torch",
+        ),
+        ("nvcc fatal   : Unsupported gpu architecture 'compute_70'", "source-build", "compute_70"),
+        ("ValueError: Unknown CUDA arch (10.1) or GPU not supported", "source-build", "10.1"),
+        ("ModuleNotFoundError: No module named 'torch'", "source-build", "no torch in the Python"),
+        ("RuntimeError: operator torchvision::nms does not exist", "torch", "torchvision"),
+        (
+            (
+                "RuntimeError: Detected that PyTorch and torchvision were compiled with"
+                " different CUDA major versions."
+            ),
+            "torch",
+            "torchvision was built for another torch",
+        ),
+        (
+            "A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0.0",
+            "other",
+            "another NumPy",
+        ),
+        (
+            (
+                "Requested cc_torch has inconsistent version: expected '0.2+cu130torch29',"
+                " but metadata has '0.2'"
+            ),
+            "other",
+            "its metadata 0.2",
+        ),
+        (
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+            "other",
+            "another one than the lock",
+        ),
+        ("libgomp.so.1: cannot allocate memory in static TLS block", "other", "LD_PRELOAD"),
     ],
 )
 def test_pasted_lines(line: str, kind: str, words: str) -> None:
     findings = explain(line.replace("\n", " "))
     assert [finding.kind for finding in findings] == [kind]
     assert words in findings[0].summary
+
+
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        (
+            (
+                "ERROR: Flash_Attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp312-cp312-linux_x86_64.whl"
+                " is not a supported wheel on this platform."
+            ),
+            "wheelfarm resolve flash-attn --install",
+        ),
+        (
+            "ERROR: Failed to build 'Torch_Scatter' when getting requirements to build wheel",
+            "wheelfarm resolve torch-scatter --explain",
+        ),
+        (
+            "  ERROR: Failed building wheel for diso\nFailed to build diso",
+            "wheelfarm resolve diso --explain",
+        ),
+        ("x.so: undefined symbol: _PyThreadState_Gone", "wheelfarm resolve PACKAGE --install"),
+        ("torchvision were compiled", ""),
+    ],
+)
+def test_the_command_names_the_package_where_the_line_does(line: str, command: str) -> None:
+    commands = {finding.command for finding in explain(line)}
+    assert commands == ({command} if command else set())
+
+
+def test_the_family_member_that_goes_with_torch_is_named(
+    python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "RuntimeError: operator torchvision::nms does not exist"
+    assert main(["doctor", "--python", str(python), "--error", line]) == 0
+    said = capsys.readouterr().out
+    assert "mend: pip install --no-deps torchvision==0.29.2" in said
+
+
+def test_the_path_of_an_installed_module_names_its_package(
+    python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = site_packages(python)
+    info = folder / "flash_attn-2.8.3.dist-info"
+    info.mkdir()
+    (info / "RECORD").write_text("flash_attn_2_cuda.so,,\n", encoding="utf-8")
+    line = f"ImportError: {folder}/flash_attn_2_cuda.so: undefined symbol: PyGone_X"
+    assert main(["doctor", "--python", str(python), "--error", line]) == 0
+    assert "mend: wheelfarm resolve flash-attn --install" in capsys.readouterr().out
 
 
 def test_an_unknown_line_is_not_explained_away(

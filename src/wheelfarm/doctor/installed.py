@@ -64,13 +64,30 @@ def compiled_packages(interpreter: Interpreter) -> Iterator[Installed]:
 
 def _binaries(info: Path) -> Iterable[Path]:
     """Return the binaries that a package's RECORD lists and that are there."""
-    try:
-        text = (info / "RECORD").read_text(encoding="utf-8")
-    except OSError:
-        return ()
-    rows = (row[0] for row in csv.reader(text.splitlines()) if row)
+    rows = _record(info)
     paths = (info.parent / row for row in rows if _BINARY.fullmatch(row) and ".." not in row)
     return [path for path in paths if path.is_file()]
+
+
+def _record(info: Path) -> list[str]:
+    """Return the paths that a package's RECORD lists; none where it cannot be read."""
+    try:
+        text = (info / "RECORD").read_text(encoding="utf-8")
+        return [row[0] for row in csv.reader(text.splitlines()) if row]
+    except (OSError, ValueError, csv.Error):
+        return []
+
+
+def owner_of(path: Path, interpreter: Interpreter) -> str | None:
+    """Return the package whose RECORD lists a file of an environment; None where none does."""
+    for folder in interpreter.path:
+        if not path.is_relative_to(folder):
+            continue
+        inside = path.relative_to(folder).as_posix()
+        for info in sorted(folder.glob("*.dist-info")):
+            if inside in _record(info):
+                return normalized(info.name.partition("-")[0])
+    return None
 
 
 def read_file(path: Path, shown: str, *, every: bool = False) -> BinaryFacts | None:

@@ -17,7 +17,6 @@ Kind = Literal[
     "mixed",
     "driver",
     "unreadable",
-    "memory",
     "source-build",
     "toolkit",
     "other",

@@ -1,19 +1,17 @@
 """Real builds of a tiny CUDA extension: the steps, the gate, and what stops them."""
 
-import contextlib
 import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
+from tests.processes import running
 from wheelfarm.build.environment import Environment, EnvironmentSpec, make_environment
 from wheelfarm.build.pipeline import build_cell
 from wheelfarm.build.request import BuildRequest, BuiltWheel
@@ -266,22 +264,10 @@ setup(name="tiny-cuda", version="1.0", ext_modules=[Extension("fine", ["fine.c"]
 """
 
 
-@contextlib.contextmanager
-def command_line(project: Path, wheelhouse: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def command_line(project: Path, wheelhouse: Path) -> list[str]:
     words = ["build", str(project), "--torch", "2.14.1", "--links-torch", "false"]
     words += ["--arch-list", "8.0", "--out", str(wheelhouse)]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "wheelfarm", *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    return [sys.executable, "-m", "wheelfarm", *words]
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -297,7 +283,7 @@ def test_a_second_run_finishes_what_a_kill_left(
         encoding="utf-8",
     )
     wheelhouse = tmp_path / "wheelhouse"
-    with command_line(project, wheelhouse) as process:
+    with running(command_line(project, wheelhouse)) as process:
         while not marker.exists():
             assert process.poll() is None, "the build ended before it compiled"
             time.sleep(0.05)
@@ -305,7 +291,7 @@ def test_a_second_run_finishes_what_a_kill_left(
         status = process.wait(timeout=60)
     assert status == (130 if number == signal.SIGINT else -signal.SIGKILL)
     assert not list(tmp_path.rglob("*.whl"))
-    with command_line(project, wheelhouse) as process:
+    with running(command_line(project, wheelhouse)) as process:
         assert process.wait(timeout=300) == 1  # no device code: the gate says so
     steps = project / ".wheelfarm/cells"
     assert list(steps.rglob("retag/*.whl"))

@@ -77,6 +77,19 @@ def pins(path: Path) -> list[str]:
     return [line.partition(" ")[0] for line in lines if line[0] not in "#-"]
 
 
+def install_all(tool: str, folder: Path, *words: str, cwd: Path) -> None:
+    """Install into a new environment with uv or pip; all of the bundle must be there then."""
+    there = make_environment(folder)
+    if tool == "uv":
+        argv = [str(UV), "pip", "install", "--python", str(there), "--no-cache", "--offline"]
+    else:
+        argv = [sys.executable, "-m", "pip", "--python", str(there), "install"]
+    done = subprocess.run([*argv, *words], check=False, capture_output=True, text=True, cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    for name in ("diso", "torch", "numpy", "deep"):
+        assert list(site_packages(there).glob(f"{name}-*.dist-info")), name
+
+
 @pytest.mark.parametrize("tool", ["uv", "pip"])
 def test_the_folder_installs_with_all_that_is_needed(
     site: FarmSite, pypi: Loopback, tmp_path: Path, tool: str
@@ -89,24 +102,10 @@ def test_the_folder_installs_with_all_that_is_needed(
     document = json.loads((folder / "bundle.json").read_text(encoding="utf-8"))
     assert "dependencies.txt" in document["locks"]
     assert document["outside"] == []
-    there = make_environment(tmp_path / "there")
-    if tool == "uv":
-        argv = [str(UV), "pip", "install", "--python", str(there), "--no-cache", "--offline"]
-    else:
-        argv = [sys.executable, "-m", "pip", "--python", str(there), "install"]
     asked = len(pypi.requests)
     both = ["-r", str(folder / "dependencies.txt"), "-r", str(folder / "requirements.txt")]
-    done = subprocess.run(
-        [*argv, "--no-deps", "--require-hashes", *both],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-    )
-    assert done.returncode == 0, done.stderr
+    install_all(tool, tmp_path / "there", "--no-deps", "--require-hashes", *both, cwd=folder)
     assert len(pypi.requests) == asked
-    for name in ("diso", "torch", "numpy", "deep"):
-        assert list(site_packages(there).glob(f"{name}-*.dist-info")), name
 
 
 @pytest.mark.parametrize("tool", ["uv", "pip"])
@@ -128,23 +127,10 @@ def test_the_pylock_alone_installs_all_that_is_needed(
         (wheel,) = package["wheels"]
         data = (folder / wheel["path"]).read_bytes()
         assert wheel["hashes"]["sha256"] == hashlib.sha256(data).hexdigest()
-    there = make_environment(tmp_path / "there")
-    if tool == "uv":
-        argv = [str(UV), "pip", "install", "--python", str(there), "--no-cache", "--offline"]
-    else:
-        argv = [sys.executable, "-m", "pip", "--python", str(there), "install"]
     asked = len(pypi.requests)
-    done = subprocess.run(
-        [*argv, "--no-index", "-r", str(folder / "pylock.toml")],
-        check=False,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
-    assert done.returncode == 0, done.stderr
+    lock = str(folder / "pylock.toml")
+    install_all(tool, tmp_path / "there", "--no-index", "-r", lock, cwd=tmp_path)
     assert len(pypi.requests) == asked
-    for name in ("diso", "torch", "numpy", "deep"):
-        assert list(site_packages(there).glob(f"{name}-*.dist-info")), name
 
 
 @pytest.mark.parametrize("tool", ["uv", "pip"])
@@ -179,20 +165,9 @@ def test_a_pylock_of_two_hosts_marks_their_dependencies(
     assert markers["torch", TAG] == "'ours' in extras"
     assert markers["torch", THEIRS] == "'theirs' in extras"
     assert markers["numpy", "py3"] == "'ours' in extras or 'theirs' in extras"
-    there = make_environment(tmp_path / "there")
     lock = str(tmp_path / "made" / "pylock.toml")
-    if tool == "uv":
-        argv = [str(UV), "pip", "install", "--python", str(there), "--no-cache", "--offline"]
-        chosen = ["-r", lock, "--extra", "ours"]
-    else:
-        argv = [sys.executable, "-m", "pip", "--python", str(there), "install"]
-        chosen = ["-r", f"{lock}[ours]"]
-    done = subprocess.run(
-        [*argv, "--no-index", *chosen], check=False, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    for name in ("diso", "torch", "numpy", "deep"):
-        assert list(site_packages(there).glob(f"{name}-*.dist-info")), name
+    chosen = [lock, "--extra", "ours"] if tool == "uv" else [f"{lock}[ours]"]
+    install_all(tool, tmp_path / "there", "--no-index", "-r", *chosen, cwd=tmp_path)
 
 
 def test_dependencies_of_another_host_are_that_hosts(

@@ -9,7 +9,8 @@ import pytest
 
 from tests.engines.cluster import Cluster, cluster, wait_for
 from tests.engines.conftest import CELLS, Farm, wheels_of
-from tests.engines.test_local import running, slow_once, until
+from tests.engines.test_local import slow_once, until
+from tests.processes import running
 from wheelfarm import guard
 from wheelfarm.build.environment import Environment
 from wheelfarm.engines.dask import Workers
@@ -76,7 +77,8 @@ def test_a_worker_that_dies_in_mid_compile(
     with cluster(tmp_path / "cluster", cache_root()) as dask:
         for name in ("one", "two"):
             dask.worker(name)
-        with running(small_farm, "run", plan, *words(dask, tmp_path)) as client:
+        command = small_farm.command("run", plan, *words(dask, tmp_path))
+        with running(command, small_farm.root) as client:
             wait_for(marker.exists, client, 240)
             session = os.getsid(int(marker.read_text()))
             victim = owner(dask, session)
@@ -104,7 +106,8 @@ def test_an_interrupt_ends_the_workers_compilers(
     plan = small_farm.plan()
     with cluster(tmp_path / "cluster", cache_root()) as dask:
         worker = dask.worker("one")
-        with running(small_farm, "run", plan, *words(dask, tmp_path)) as client:
+        command = small_farm.command("run", plan, *words(dask, tmp_path))
+        with running(command, small_farm.root) as client:
             wait_for(marker.exists, client, 240)
             session = os.getsid(int(marker.read_text()))
             os.kill(client.pid, signal.SIGINT)

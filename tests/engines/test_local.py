@@ -1,18 +1,18 @@
 """The local engine with real processes: results, kills, interrupts, memory, and the verbs."""
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.engines.conftest import CELLS, Farm, wheels_of
+from tests.processes import running
 from wheelfarm import guard
 from wheelfarm.build.environment import Environment
 
@@ -126,8 +126,7 @@ def test_a_pipe_is_open_until_its_selector_has_forgotten_it(tmp_path: Path) -> N
     assert done.stdout == "closed last\n", done.stderr
 
 
-def test_a_job_killed_for_memory_runs_again_alone(tmp_path: Path) -> None:
-    body = """
+COUNTED_KILLS = """
 kills = root / "kills"
 kills.write_text("0")
 
@@ -136,7 +135,13 @@ def count(kills):
     new = kills.with_suffix(".new")
     new.write_text(str(int(kills.read_text()) + 1))
     new.replace(kills)
+"""
 
+
+def test_a_job_killed_for_memory_runs_again_alone(tmp_path: Path) -> None:
+    body = (
+        COUNTED_KILLS
+        + """
 def work(job, options, listen):
     if job.package == "large" and (options.attempt == 1 or not job.id.startswith("large-1")):
         count(kills)
@@ -146,28 +151,23 @@ def work(job, options, listen):
 
 engine(work, [job("large"), job("small")], jobs=1, kills=lambda: int(kills.read_text()))
 """
+    )
     results = run_engine(tmp_path, body)
     assert results["large"] == ["done", "", 2]
     assert results["small"][0] == "done"
 
 
 def test_a_job_that_never_fits_says_so(tmp_path: Path) -> None:
-    body = """
-kills = root / "kills"
-kills.write_text("0")
-
-def count(kills):
-    # The engine reads while this is written: the new text takes the old one's place whole.
-    new = kills.with_suffix(".new")
-    new.write_text(str(int(kills.read_text()) + 1))
-    new.replace(kills)
-
+    body = (
+        COUNTED_KILLS
+        + """
 def work(job, options, listen):
     count(kills)
     os.kill(os.getpid(), signal.SIGKILL)
 
 engine(work, [job("large")], jobs=1, kills=lambda: int(kills.read_text()))
 """
+    )
     status, error, attempt = run_engine(tmp_path, body)["large"]
     assert [status, str(attempt)] == ["killed", "2"]
     assert "killed it for memory" in error
@@ -210,23 +210,6 @@ if not os.path.exists(marker):
 """
 
 
-@contextlib.contextmanager
-def running(farm: Farm, *words: str | Path) -> Iterator["subprocess.Popen[bytes]"]:
-    process = subprocess.Popen(
-        farm.command(*words),
-        cwd=farm.root,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
 def until(happened: Callable[[], object], seconds: float = 240) -> None:
     end = time.monotonic() + seconds
     while not happened():
@@ -251,7 +234,7 @@ def test_a_run_goes_on_where_it_was_ended(
     plan = small_farm.plan()
     for number in (signal.SIGKILL, signal.SIGINT):
         marker.unlink(missing_ok=True)
-        with running(small_farm, "run", plan) as process:
+        with running(small_farm.command("run", plan), small_farm.root) as process:
             until(lambda process=process: marker.exists() or process.poll() is not None)  # type: ignore[misc]
             compiler = int(marker.read_text())
             session = os.getsid(compiler)

@@ -113,27 +113,17 @@ def test_files_of_the_site_itself(farm: Farm) -> None:
 
 
 KILLED = """
-    import os, pathlib, signal, sys
+    import pathlib, sys
     sys.path.insert(0, {repository!r})
     from tests.index.conftest import Farm
+    from tests.processes import Killer
     from wheelfarm.index import tree
 
-    steps = 0
-    target = int(sys.argv[1])
-
-    def counted(function):
-        def call(*words, **named):
-            global steps
-            steps += 1
-            if steps == target:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*words, **named)
-        return call
-
-    tree._write = counted(tree._write)
-    tree._move = counted(tree._move)
+    killer = Killer(int(sys.argv[1]))
+    tree._write = killer.counted(tree._write)
+    tree._move = killer.counted(tree._move)
     Farm(pathlib.Path({folder!r})).build()
-    print(steps)
+    print(killer.steps)
 """
 
 

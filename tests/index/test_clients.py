@@ -16,31 +16,19 @@ UNIVERSAL = "demo_py3-2.0+cu130torch2.14-py3-none-manylinux_2_17_x86_64.whl"
 PIP = [sys.executable, "-W", "ignore", "-m", "pip", "install", "--no-deps"]
 
 
+def fetched(folder: Path, *requirements: str) -> Path:
+    """Unpack what PyPI has into a folder, without dependencies; the test is skipped without it."""
+    words = [*PIP, "-q", "--disable-pip-version-check", "--target", str(folder), *requirements]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"{requirements[0]} cannot be fetched: {done.stderr.strip().splitlines()[-1]}")
+    return folder
+
+
 @pytest.fixture(scope="session")
 def comfy_env(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The real client from PyPI, unpacked without its dependencies."""
-    folder = tmp_path_factory.mktemp("comfy-env")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--disable-pip-version-check",
-            "--no-deps",
-            "--target",
-            folder,
-            "comfy-env==0.4.46",
-            "tomli",
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        pytest.skip(f"comfy-env cannot be fetched: {done.stderr.strip().splitlines()[-1]}")
-    return folder
+    return fetched(tmp_path_factory.mktemp("comfy-env"), "comfy-env==0.4.46", "tomli")
 
 
 LOOK_UP = """
@@ -104,27 +92,7 @@ def test_a_client_that_matches_on_link_texts(farm: Farm, comfy_env: Path) -> Non
 @pytest.fixture(scope="session")
 def old_pip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The pip that ends in a traceback where JSON metadata hashes have the older name."""
-    folder = tmp_path_factory.mktemp("old-pip")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--disable-pip-version-check",
-            "--no-deps",
-            "--target",
-            folder,
-            "pip==23.0.1",
-        ],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        pytest.skip(f"pip 23.0.1 cannot be fetched: {done.stderr.strip().splitlines()[-1]}")
-    return folder
+    return fetched(tmp_path_factory.mktemp("old-pip"), "pip==23.0.1")
 
 
 @pytest.mark.network

@@ -156,8 +156,9 @@ def test_keys_never_leave_the_store(store: DirectoryStore, tmp_path: Path, key: 
 
 
 PUBLISHER = """
-    import sys, pathlib, os, signal
+    import pathlib, sys
     sys.path.insert(0, {repository!r})
+    from tests.processes import Killer
     from tests.store_wheels import make_wheel
     from wheelfarm.store.directory import DirectoryStore
     from wheelfarm.store.publish import publish
@@ -165,20 +166,7 @@ PUBLISHER = """
 
     store = DirectoryStore(pathlib.Path({store!r}))
     folder = pathlib.Path({folder!r})
-    steps = 0
-    real = os.replace
-    target = int(sys.argv[1])
-
-    def counted(function):
-        def call(*words, **named):
-            global steps
-            steps += 1
-            if steps == target:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*words, **named)
-        return call
-
-    files._sync = counted(files._sync)
+    files._sync = Killer(int(sys.argv[1])).counted(files._sync)
     for name in sys.argv[2:]:
         made = make_wheel(folder, name)
         publish(store, made.path, made.proof)

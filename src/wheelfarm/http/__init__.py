@@ -3,8 +3,9 @@
 Absent (404, 410) is not failed: the first is ``NotFoundError``, the second ``UnreachableError``.
 """
 
+from wheelfarm.http.answer import Response
 from wheelfarm.http.cache import Cache, default_folder
-from wheelfarm.http.client import MAX_FILE, MAX_PAGE, Client, Response
+from wheelfarm.http.client import MAX_FILE, MAX_PAGE, Client
 from wheelfarm.http.credentials import Login
 from wheelfarm.http.errors import (
     HashMismatchError,

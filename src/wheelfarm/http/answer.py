@@ -1,11 +1,14 @@
-"""An answer's fields and bytes: counted, unpacked, limited; one cut short is worth another try."""
+"""An answer's fields and bytes: counted, unpacked, limited; where it leads, and why none came."""
 
 import http.client
+import socket
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from urllib.parse import SplitResult, urljoin, urlsplit
 
-from wheelfarm.http.errors import NotFoundError, RefusedError, TooLargeError
+from wheelfarm.http.errors import NotFoundError, RefusedError, TooLargeError, UnreachableError
+from wheelfarm.values import value
 
 _CHUNK = 1 << 20
 _ABSENT = frozenset({404, 410})
@@ -19,6 +22,16 @@ class TryAgainError(Exception):
     def __init__(self, why: str, wait: float = 0.0) -> None:
         super().__init__(why)
         self.wait = wait
+
+
+@value
+class Response:
+    """An answer: final address (after redirects), status, headers with lower-case names, body."""
+
+    url: str
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
 
 def fields_of(answer: http.client.HTTPResponse) -> dict[str, str]:
@@ -82,3 +95,32 @@ def seconds_until(retry_after: str) -> float:
     except ValueError:
         return 0.0
     return max(0.0, min(moment.timestamp() - time.time(), _LONGEST_WAIT))
+
+
+def why_it_failed(url: str, error: Exception) -> str:
+    """Return why a connection failed; raises where another attempt would fail the same."""
+    import ssl
+
+    if isinstance(error, ssl.SSLCertVerificationError):
+        raise UnreachableError(
+            url,
+            f"its certificate is not trusted: {error.verify_message}",
+            hint="name your organisation's certificates with SSL_CERT_FILE",
+        ) from error
+    if isinstance(error, TimeoutError):
+        return "it did not answer in time"
+    if isinstance(error, socket.gaierror):
+        return f"its host name is not known ({error.strerror})"
+    if isinstance(error, http.client.IncompleteRead):
+        return "the answer was cut short"
+    return str(error) or type(error).__name__
+
+
+def redirected(current: SplitResult, location: str) -> SplitResult:
+    """Return where an answer leads; UnreachableError where no client should follow."""
+    target = urlsplit(urljoin(current.geturl(), location))
+    if target.scheme not in {"http", "https"}:
+        raise UnreachableError(current.geturl(), f"it redirects to {target.scheme!r}")
+    if current.scheme == "https" and target.scheme == "http":
+        raise UnreachableError(current.geturl(), "it redirects from https to plain http")
+    return target

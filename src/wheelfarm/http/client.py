@@ -1,17 +1,25 @@
 """The client: retries with back-off, redirects without secrets, limits, a cache, downloads."""
 
 import http.client
-import socket
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from wheelfarm import __version__
-from wheelfarm.http.answer import TryAgainError, check_status, fields_of, stream, unpacked
+from wheelfarm.http.answer import (
+    Response,
+    TryAgainError,
+    check_status,
+    fields_of,
+    redirected,
+    stream,
+    unpacked,
+    why_it_failed,
+)
 from wheelfarm.http.cache import Cache, Cached
 from wheelfarm.http.connection import (
     Pool,
@@ -37,7 +45,7 @@ from wheelfarm.http.errors import (
     UnreachableError,
     redacted,
 )
-from wheelfarm.values import NOTHING, value
+from wheelfarm.values import NOTHING
 
 if TYPE_CHECKING:
     from wheelfarm.http.ahead import Ahead
@@ -55,16 +63,6 @@ _BAD_RANGE = 416
 MAX_PAGE = 256 << 20
 #: The largest file that is downloaded (bytes).
 MAX_FILE = 16 << 30
-
-
-@value
-class Response:
-    """An answer: final address (after redirects), status, headers with lower-case names, body."""
-
-    url: str
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class Client:
@@ -247,7 +245,7 @@ class Client:
             finally:
                 connection.close()
         except (http.client.HTTPException, OSError, zlib.error, TryAgainError) as error:
-            why = str(error) if isinstance(error, TryAgainError) else _reason(url, error)
+            why = str(error) if isinstance(error, TryAgainError) else why_it_failed(url, error)
             raise UnreachableError(url, why) from error
         return Response(url=url, status=answer.status, headers=fields, body=data)
 
@@ -307,7 +305,7 @@ class Client:
                 break
             answer.read(_CHUNK)
             self._release(current, connection, answer)
-            current = _redirected(current, answer.getheader("Location", ""))
+            current = redirected(current, answer.getheader("Location", ""))
         else:
             raise UnreachableError(url, f"it redirects more than {_MAX_REDIRECTS} times")
         try:
@@ -384,7 +382,7 @@ class Client:
             except TryAgainError as error:
                 why, wait = str(error), error.wait
             except (http.client.HTTPException, OSError, zlib.error) as error:
-                why, wait = _reason(url, error), 0.0
+                why, wait = why_it_failed(url, error), 0.0
         raise UnreachableError(url, f"{why} ({self.attempts} attempts)")
 
 
@@ -395,34 +393,6 @@ def _opened(body: "bytes | Path") -> Iterator[bytes | IO[bytes] | None]:
             yield stream
     else:
         yield body or None
-
-
-def _reason(url: str, error: Exception) -> str:
-    """Return why a connection failed; raises where another attempt would fail the same."""
-    import ssl
-
-    if isinstance(error, ssl.SSLCertVerificationError):
-        raise UnreachableError(
-            url,
-            f"its certificate is not trusted: {error.verify_message}",
-            hint="name your organisation's certificates with SSL_CERT_FILE",
-        ) from error
-    if isinstance(error, TimeoutError):
-        return "it did not answer in time"
-    if isinstance(error, socket.gaierror):
-        return f"its host name is not known ({error.strerror})"
-    if isinstance(error, http.client.IncompleteRead):
-        return "the answer was cut short"
-    return str(error) or type(error).__name__
-
-
-def _redirected(current: SplitResult, location: str) -> SplitResult:
-    target = urlsplit(urljoin(current.geturl(), location))
-    if target.scheme not in {"http", "https"}:
-        raise UnreachableError(current.geturl(), f"it redirects to {target.scheme!r}")
-    if current.scheme == "https" and target.scheme == "http":
-        raise UnreachableError(current.geturl(), "it redirects from https to plain http")
-    return target
 
 
 def _response_of(cached: Cached) -> Response:

@@ -104,7 +104,7 @@ def test_nothing_found_is_could_not_look(tmp_path: Path) -> None:
         (("nothing",), 64),
         (("show", "--source", "moon"), 64),
         (("show", "--cuda", "13.0.3"), 4),
-        (("show", "--python", "/nonexistent/python"), 2),
+        (("show", "--python", "/nonexistent/python"), 4),
     ],
 )
 def test_bad_calls(words: tuple[str, ...], status: int) -> None:

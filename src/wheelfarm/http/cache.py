@@ -68,7 +68,7 @@ class Cache:
 
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=self.folder, suffix=".part")
+            handle, name = tempfile.mkstemp(prefix=".page.", suffix=".part", dir=self.folder)
             try:
                 with os.fdopen(handle, "wb") as stream:
                     stream.write(head.encode() + b"\n" + body)

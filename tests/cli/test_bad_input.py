@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from wheelfarm.build.workspace import require_plain_path
+
 POLICY = """\
 platforms: [linux_x86_64]
 python_min: "3.10"
@@ -125,3 +127,21 @@ def test_no_number_of_shards_is_a_usage_error(farm: Path, count: str) -> None:
     done = wheelfarm("build", CELL, "--farm", str(farm), "--shards", count)
     assert done.returncode == 64
     assert "is no number of shards" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["my farm", "farm:1", "it's", "a$b", "tab\tfarm"])
+def test_a_path_that_compilers_cannot_take(farm: Path, name: str) -> None:
+    moved = farm.rename(farm.with_name(name))
+    done = build(moved)
+    refused(done, 4, "nothing can be built below", "its path has")
+    assert not (moved / ".wheelfarm" / "cells").exists()
+
+
+def test_a_cache_that_compilers_cannot_take(farm: Path, tmp_path: Path) -> None:
+    done = build(farm, WHEELFARM_CACHE=str(tmp_path / "my cache"))
+    refused(done, 4, "my cache", "set WHEELFARM_CACHE")
+
+
+def test_other_letters_are_plain(tmp_path: Path) -> None:
+    for name in ("farm-1.0_x+y", "bäume", "農場", "é" * 40):
+        require_plain_path(tmp_path / name, "")

@@ -32,7 +32,7 @@ from wheelfarm.build.retag import (
 )
 from wheelfarm.build.source import fetch_source
 from wheelfarm.build.steps import Inputs, InputValue, Step, StepResult
-from wheelfarm.build.workspace import Workspace
+from wheelfarm.build.workspace import Workspace, require_plain_path
 from wheelfarm.errors import BadInputError
 from wheelfarm.files import sha256
 from wheelfarm.identity import code_identity
@@ -82,6 +82,8 @@ class Pipeline:
 
     def prepare(self) -> Prepared:
         """Run the steps that every job of the cell starts with."""
+        require_plain_path(self.workspace.root, "move what is built to a folder of a plain name")
+        require_plain_path(self.workspace.cache, "set WHEELFARM_CACHE to a folder of a plain name")
         compiler = find_program("g++", hint="install one (Debian, Ubuntu: apt-get install g++)")
         patched = self._patches(self._source())
         environment = self._environment()

@@ -4,11 +4,12 @@
 downloads, compiler caches. ``<farm>/.wheelfarm`` holds the cells' build folders.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from wheelfarm.build.costs import CostBook, SharedCosts
-from wheelfarm.errors import CouldNotLookError
+from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.files import free_bytes
 from wheelfarm.model.cell import CellId
 from wheelfarm.places import cache_root
@@ -54,6 +55,23 @@ class Workspace:
     def cell(self, cell: CellId) -> Path:
         """Return the build folder of a cell: a folder per step, and ``logs``."""
         return self.root / "cells" / str(cell)
+
+
+#: What parts or changes a path on its way through setup.py, make, ninja and a shell.
+_PARTING = re.compile(r"""[\s'"\\$&;|<>()*?\[\]{}#!`:,]""")
+
+
+def require_plain_path(folder: Path, hint: str) -> None:
+    """Raise BadInputError for a folder whose path compilers' command lines cannot carry.
+
+    setuptools parts ``CC`` at spaces, PATH is parted at colons, make and ninja have signs of their
+    own: such a build would end in "No such file" for half a name, if it ended at all.
+    """
+    found = _PARTING.search(str(folder.resolve()))
+    if found is not None:
+        message = f"nothing can be built below {folder}: its path has {found[0]!r}"
+        cause = "setup.py, make and ninja part their compilers' command lines there"
+        raise BadInputError(message, cause=cause, hint=hint)
 
 
 def require_space(path: Path, needed: int, what: str) -> None:

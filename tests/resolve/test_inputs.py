@@ -330,3 +330,16 @@ def test_a_saved_host_with_a_byte_order_mark_is_read(
     saved.write_text("{}", encoding="utf-16")
     with pytest.raises(BadInputError, match="Out-File -Encoding utf8"):
         main(["resolve", "diso", "--index", index, "--host", "host.json"])
+
+
+@pytest.mark.parametrize("word", ["linux-64", "win_amd64", "manylinux_2_28_x86_64", "linux", "mac"])
+def test_a_platform_that_is_none_is_said(index: str, word: str) -> None:
+    with pytest.raises(BadInputError, match=r"--platform: .* is no platform"):
+        main(["resolve", "diso", "--index", index, *MACHINE, "--platform", word])
+
+
+@pytest.mark.parametrize("text", ["{}", '{"name": "x"}', '{"schema": "wheelfarm.plan/1"}', "[]"])
+def test_a_file_that_is_no_host_is_bad_input(index: str, text: str) -> None:
+    Path("host.json").write_text(text, encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"host\.json"):
+        main(["resolve", "diso", "--index", index, "--host", "host.json"])

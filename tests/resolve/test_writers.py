@@ -548,3 +548,20 @@ def test_a_profile_that_has_an_answer_is_told_beside_one_that_has_none(
     assert (
         "old: for torch 2.14.1, cu130 there is an answer\nnew:\nflash-attn==2.8.3: no wheel" in out
     )
+
+
+def test_a_feature_keeps_its_spelling_and_an_environment_that_has_it(
+    write: Writer, schema: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "pixi.toml"
+    mine = f'{PIXI}\n[feature.GPU.dependencies]\nffmpeg = "*"\n\n[environments]\nprod = ["GPU"]\n'
+    path.write_text(mine, encoding="utf-8")
+    document = validate(write("pixi.toml", "--feature", "GPU"), schema)
+    assert set(document["feature"]) == {"GPU"}
+    assert "diso" in document["feature"]["GPU"]["pypi-dependencies"]
+    assert document["environments"] == {"prod": ["GPU"]}
+    assert document["feature"]["GPU"]["platforms"] == ["linux-64-gpu"]
+    path.write_text(PIXI, encoding="utf-8")
+    document = validate(write("pixi.toml", "--feature", "My GPU"), schema)
+    assert document["environments"] == {"my-gpu": {"features": ["My GPU"]}}
+    assert document["feature"]["My GPU"]["platforms"] == ["linux-64-my-gpu"]

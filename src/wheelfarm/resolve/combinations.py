@@ -77,7 +77,8 @@ def refusal(option: TorchOption, host: Host, facts: UpstreamFacts) -> str:
     if not _ships(option, host, facts):
         python = host.python.value
         what = "this Python" if python is None else f"Python {python.dotted}"
-        return f"PyTorch published none for {what} on {host.platform.value}"
+        where = host.platform.value or "a platform that is not known"
+        return f"PyTorch published none for {what} on {where}"
     version = option.accelerator.version
     driver = host.driver_cuda.value
     if version is not None and driver is not None and not runs_machine_code(driver, version):

@@ -1,6 +1,7 @@
 """Fill in a host: what files and devices tell, and over it what flags and environment say."""
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ from wheelfarm.resolve.overrides import OVERRIDES
 from wheelfarm.resolve.torch_files import label_accelerator, official_cxx_abi, read_torch
 
 T = TypeVar("T")
+
+_PLATFORM = re.compile(r"linux_[a-z0-9_]+|windows_(amd64|arm64|x86)|macosx_(arm64|x86_64)")
 
 
 def detect(stated: Mapping[str, str | None], host_file: Path | None = None) -> Host:
@@ -177,11 +180,20 @@ def _state_python(host: Host, given: _Given) -> Host:
     if python is not None and python.value is not None:
         version = Version(python.value.dotted.rstrip("t"))
         facts |= {"python": python, "python_version": Fact(version, python.source)}
-    if (platform := given.fact("platform", str)) is not None:
+    if (platform := given.fact("platform", _platform)) is not None:
         facts["platform"] = platform
     if (libc := given.fact("libc", Libc.parse)) is not None:
         facts["libc"] = libc
     return host.with_facts(**facts)
+
+
+def _platform(text: str) -> str:
+    """Read a platform's word; BadInputError for the tag of a wheel, pixi's name and the like."""
+    if _PLATFORM.fullmatch(text) is None:
+        message = f"{text!r} is no platform"
+        hint = "give linux_x86_64, linux_aarch64, windows_amd64, windows_arm64 or macosx_arm64"
+        raise BadInputError(message, hint=hint)
+    return text
 
 
 def _python(text: str) -> PythonTag:

@@ -135,7 +135,9 @@ class Host:
     def read(cls, data: object, context: str) -> "Host":
         """Read a saved host document; BadInputError names every fault."""
         reader = Reader(data, context)
-        reader.raw("schema")
+        reader.choice("schema", (HOST_SCHEMA,), HOST_SCHEMA)
+        if not any(map(reader.has, FACTS)):
+            reader.fault("holds no fact of a host; write one with `wheelfarm host --json`")
         facts = {name: _read_fact(reader, name) for name in FACTS}
         installed = reader.table("installed")
         versions: dict[str, str] = {}

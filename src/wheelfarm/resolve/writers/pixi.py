@@ -5,6 +5,7 @@ table, before that ``[system-requirements]``. On a machine without a driver, ``C
 lets pixi solve. Comments and everything else in the file stay as they are.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
@@ -80,7 +81,12 @@ class _Writer:
     ) -> None:
         self.document = document
         self.resolution = resolution
-        self.feature = feature.lower()
+        self.feature = feature
+        # What a feature may be called is free; its environment's and platform's names are not.
+        self.word = re.sub(r"[^a-z0-9]+", "-", feature.lower()).strip("-")
+        if feature and not self.word:
+            message = f"the feature {feature!r} gives no name for its environment"
+            raise BadInputError(message, hint="take letters, digits and hyphens")
         self.version = version
         platform = resolution.host.platform.value or ""
         if platform not in _SUBDIRS:
@@ -113,7 +119,7 @@ class _Writer:
     def platform_name(self, needs: Mapping[str, str]) -> str:
         if self.version < PLATFORM_TABLES or not needs:
             return self.subdir
-        return f"{self.subdir}-{self.feature}" if self.feature else self.subdir
+        return f"{self.subdir}-{self.word}" if self.feature else self.subdir
 
     def platform_table(self, platforms: Any, needs: Mapping[str, str]) -> None:
         entry = tomlkit.inline_table()
@@ -211,15 +217,21 @@ class _Writer:
             conda.setdefault("cuda-nvcc", f"{cuda}.*")
 
     def environment(self, *, alone: bool) -> None:
-        """Give the feature an environment of its name."""
+        """Give the feature an environment of its name, unless one has it already."""
         environments = table_at(self.document, "environments")
-        if self.feature in environments:
+        if self.word in environments or any(map(self.has_feature, environments.values())):
             return
         entry = tomlkit.inline_table()
         entry["features"] = [self.feature]
         if alone:
             entry["no-default-feature"] = True
-        environments[self.feature] = entry
+        environments[self.word] = entry
+
+    def has_feature(self, environment: Any) -> bool:
+        features = environment
+        if isinstance(environment, Mapping):
+            features = environment.get("features", [])
+        return self.feature in list(features)
 
 
 def _is_of(target: str, subdir: str) -> bool:
@@ -245,8 +257,6 @@ def _combined(old: Any, new: Any) -> Any:
 
 def _glibc(platforms: tuple[str, ...]) -> Minor | None:
     """Return the lowest glibc that a wheel's tags promise to need."""
-    import re
-
     found = [
         Minor(int(match[1]), int(match[2]))
         for tag in platforms

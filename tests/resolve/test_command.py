@@ -1,5 +1,6 @@
 """``wheelfarm resolve`` as a user meets it: a real index on loopback, real pip and uv."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from tests.fake_environment import install, install_torch, make_environment, sit
 from tests.farm_site import FarmSite
 from tests.loopback import Loopback
 from wheelfarm.cli import main
+from wheelfarm.errors import UsageError
 
 CELL = "cp311-cp311-manylinux_2_28_x86_64.whl"
 DISO = f"diso-0.1.4+cu130torch2.14-{CELL}"
@@ -78,3 +80,33 @@ def test_install_leaves_torch_as_it_is(
     folder = site_packages(python)
     assert (folder / "diso" / "__init__.py").is_file()
     assert (folder / "torch-2.14.1.dist-info").is_dir()
+
+
+def test_a_lock_to_standard_output_says_what_should_be_said_beside_it(
+    site: FarmSite, server: Loopback, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add(DISO, requires=("torch==2.14.*",), runtime_jit=True)
+    site.write()
+    words = here("diso", "--index", server.url, "--python", str(python), "--format", "pylock")
+    assert main(words) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith('lock-version = "1.0"')
+    assert "note: diso: compiles kernels at run time" in said.err
+    assert "note: GPU coverage was not checked" in said.err
+    assert main([*words, "--json"]) == 0
+    said = capsys.readouterr()
+    document = json.loads(said.out)
+    assert document["lock"]["pylock.toml"].startswith('lock-version = "1.0"')
+    assert document["wheels"][0]["filename"] == DISO
+
+
+def test_a_dry_run_of_nothing_is_a_usage_error(
+    site: FarmSite, server: Loopback, python: Path, tmp_path: Path
+) -> None:
+    site.add(DISO)
+    site.write()
+    lock = tmp_path / "pylock.toml"
+    words = here("diso", "--index", server.url, "--python", str(python), "--output", str(lock))
+    with pytest.raises(UsageError, match="--install is not given"):
+        main([*words, "--dry-run"])
+    assert not lock.exists()

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from wheelfarm.resolve.lock import Profile
-    from wheelfarm.resolve.resolution import Resolution
     from wheelfarm.resolve.session import Session
 
 _FORMATS = ("table", "requirements", "pylock", "pixi", "uv", "constraints")
@@ -92,6 +91,11 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    if arguments.dry_run and not arguments.install:
+        from wheelfarm.errors import UsageError
+
+        message = "--dry-run shows what --install would do, and --install is not given"
+        raise UsageError(message, hint="without --output nothing is written anyway")
     if arguments.check is not None:
         return _check(arguments)
     session = make_session(arguments)
@@ -180,11 +184,12 @@ def _no(profiles: "Sequence[Profile]") -> int:
 
 def print_refusals(arguments: argparse.Namespace, profiles: "Sequence[Profile]") -> int:
     """Print why there is no answer, and return the exit status that says so."""
+    from wheelfarm.cli import resolve_view as view
     from wheelfarm.resolve import explain
 
     explained = getattr(arguments, "explain", False)
     if arguments.json:
-        _print_json(profiles, explained=explained)
+        view.print_answers(profiles, explained=explained)
         return _no(profiles)
     for profile in profiles:
         if profile.name:
@@ -194,29 +199,48 @@ def print_refusals(arguments: argparse.Namespace, profiles: "Sequence[Profile]")
         for line in explain.report(profile.resolution):
             print(clean(line))
         if explained:
-            _print_decisions(profile.resolution)
+            view.print_decisions(profile.resolution)
     return _no(profiles)
 
 
 def _write_or_print(
     arguments: argparse.Namespace, session: "Session", profiles: "Sequence[Profile]"
 ) -> None:
-    wanted = arguments.format
-    if arguments.output is not None:
-        from wheelfarm.resolve.session import format_of
+    from wheelfarm.cli import resolve_view as view
 
-        if wanted in {None, "table"}:
-            wanted = format_of(arguments.output)
-    if wanted in {None, "table"} or arguments.output is not None:
-        if arguments.json:
-            _print_json(profiles, explained=arguments.explain)
-        elif not (arguments.output is None and arguments.install and arguments.quiet):
-            for profile in profiles:
-                _print_table(profile)
-                if arguments.explain:
-                    _print_decisions(profile.resolution)
-    if wanted not in {None, "table"}:
-        _lock(arguments, session, profiles, wanted)
+    wanted = _format(arguments)
+    texts: dict[str, str] = {}
+    if wanted is not None and arguments.output is None:
+        texts = _lock(arguments, session, profiles, wanted)
+        if len(texts) > 1 and not arguments.json:
+            from wheelfarm.errors import UsageError
+
+            message = f"{wanted} of several profiles is several files"
+            raise UsageError(message, hint="give --output")
+    if arguments.json:
+        view.print_answers(profiles, explained=arguments.explain, locks=texts)
+    elif texts:
+        sys.stdout.writelines(texts.values())
+        view.print_notes(profiles)
+    elif not (arguments.output is None and arguments.install and arguments.quiet):
+        for profile in profiles:
+            view.print_answer(profile)
+            if arguments.explain:
+                view.print_decisions(profile.resolution)
+        view.print_notes(profiles, remarks=False)
+    if wanted is not None and arguments.output is not None:
+        _write(arguments, wanted, _lock(arguments, session, profiles, wanted))
+
+
+def _format(arguments: argparse.Namespace) -> str | None:
+    """Return the format of the lock that is asked for; None where a table is."""
+    if arguments.format not in {None, "table"}:
+        return str(arguments.format)
+    if arguments.output is None:
+        return None
+    from wheelfarm.resolve.session import format_of
+
+    return format_of(arguments.output)
 
 
 def _lock(
@@ -224,10 +248,8 @@ def _lock(
     session: "Session",
     profiles: "Sequence[Profile]",
     wanted: str,
-) -> None:
-    from wheelfarm.errors import UsageError
+) -> dict[str, str]:
     from wheelfarm.model.versions import Minor
-    from wheelfarm.resolve.locked import refuse_to_replace
     from wheelfarm.resolve.session import EDITED, FORMATS, lock_files
     from wheelfarm.resolve.user_file import UserFile
 
@@ -239,7 +261,7 @@ def _lock(
         import tomlkit
 
         existing = tomlkit.dumps(dict(session.asking.carried))
-    texts = lock_files(
+    return lock_files(
         profiles,
         session.question(profiles),
         wanted,
@@ -248,61 +270,21 @@ def _lock(
         feature=arguments.feature,
         pixi_version=None if not arguments.pixi_version else Minor.parse(arguments.pixi_version),
     )
-    if arguments.output is None:
-        if len(texts) > 1:
-            message = f"{wanted} of several profiles is several files"
-            raise UsageError(message, hint="give --output")
-        sys.stdout.writelines(texts.values())
-        return
-    places = {output.parent / name: text for name, text in texts.items()}
+
+
+def _write(arguments: argparse.Namespace, wanted: str, texts: "dict[str, str]") -> None:
+    """Write a lock beside ``--output``; nothing is written where a file would be lost."""
+    from wheelfarm.resolve.locked import refuse_to_replace
+    from wheelfarm.resolve.session import EDITED
+    from wheelfarm.resolve.user_file import UserFile
+
+    places = {arguments.output.parent / name: text for name, text in texts.items()}
     if wanted not in EDITED:
         for path in places:
             refuse_to_replace(path)
     for path, text in places.items():
         UserFile.read(path).write(text)
         print(f"wrote {path}", file=sys.stderr)
-
-
-def _print_json(profiles: "Sequence[Profile]", *, explained: bool) -> None:
-    from wheelfarm.resolve.document import RESOLVE_SCHEMA, to_dict
-
-    documents = {
-        profile.name: to_dict(profile.resolution, explain=explained) for profile in profiles
-    }
-    if set(documents) == {""}:
-        print_json(RESOLVE_SCHEMA, documents[""])
-    else:
-        print_json(RESOLVE_SCHEMA, {"profiles": documents})
-
-
-def _print_table(profile: "Profile") -> None:
-    from wheelfarm.resolve.writers.requirements import requirement
-
-    resolution = profile.resolution
-    head = f"{profile.name}: " if profile.name else ""
-    print(f"{head}for {resolution.answer.target}, from {resolution.index}")
-    if resolution.torch is not None and not resolution.torch.installed:
-        where = f" from {resolution.torch.index}" if resolution.torch.index else ""
-        print(f"{' '.join(resolution.torch.requirements())}{where}")
-    for choice in resolution.choices:
-        print(clean(requirement(choice.candidate)))
-        for remark in choice.remarks:
-            print(f"  note: {clean(remark)}")
-    for note in resolution.notes:
-        print(f"note: {clean(note)}", file=sys.stderr)
-
-
-def _print_decisions(resolution: "Resolution") -> None:
-    from wheelfarm.resolve.explain import all_decisions
-
-    rows = [
-        ("yes" if each.accepted else "no", clean(str(each.candidate)), clean(each.reason))
-        for each in all_decisions(resolution)
-    ]
-    if rows:
-        print_table(("taken", "candidate", "why not"), rows)
-    for refused in resolution.refused:
-        print(clean(f"{refused.candidate}: {refused.reason}"))
 
 
 def _available(arguments: argparse.Namespace, session: "Session") -> int:

@@ -449,3 +449,33 @@ def test_an_answer_that_came_ahead_may_begin_more_and_one_may_be_forgotten(tmp_p
         assert client.get(second).body == b"here"
         assert server.paths() == ["/first", "/second", "/second", "/second"]
         client.close()
+
+
+@pytest.mark.parametrize("url", ["http://[bad/x", "http://host:99999/x", "http://me:pw@[bad/x?k=v"])
+def test_what_is_no_address_is_unreachable_and_shows_no_secret(url: str, tmp_path: Path) -> None:
+    client = Client(cache=Cache(tmp_path))
+    for ask in (
+        client.get,
+        client.head,
+        lambda bad: client.download(bad, tmp_path / "file"),
+        lambda bad: client.send("POST", bad),
+    ):
+        with pytest.raises(UnreachableError, match="is no address") as caught:
+            ask(url)
+        assert "pw" not in str(caught.value)
+        assert "k=v" not in str(caught.value)
+
+
+def test_a_redirect_or_a_proxy_that_is_no_address_is_unreachable(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(attempts=1)
+    for bad in ("http://[bad/x", "http://host:99999/x"):
+        server.plan("/page", loopback.redirect(bad))
+        with pytest.raises(UnreachableError, match="no address"):
+            client.get(server.url + "page")
+        with monkeypatch.context() as patch:
+            patch.setenv("http_proxy", bad)
+            patch.setenv("no_proxy", "")
+            with pytest.raises(UnreachableError, match="no address"):
+                client.get(server.url + "page")

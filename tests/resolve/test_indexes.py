@@ -13,7 +13,7 @@ from tests import loopback
 from tests.farm_site import FarmSite, make_wheel
 from tests.loopback import Handler, Loopback, serving
 from wheelfarm.cli import main
-from wheelfarm.errors import BadInputError, NegativeVerdictError
+from wheelfarm.errors import BadInputError, NegativeVerdictError, WheelfarmError
 from wheelfarm.http import Client, HashMismatchError, UnreachableError
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.releases import ReleasesIndex
@@ -504,3 +504,53 @@ def test_more_assets_than_a_page_are_read_page_by_page(tmp_path: Path, client: C
 
 def test_a_simple_index_is_what_is_no_site(server: Loopback, client: Client) -> None:
     assert isinstance(open_index(server.url, client), SimpleIndex)
+
+
+@pytest.mark.parametrize("bad", ["http://[bad/", "http://x:99999/", "http://x:port/", "//[/"])
+def test_addresses_that_are_none_are_never_a_fault_of_ours(
+    site: FarmSite, server: Loopback, capsys: pytest.CaptureFixture[str], bad: str
+) -> None:
+    page = site.folder / "simple" / "diso" / "index.html"
+    page.parent.mkdir(parents=True)
+    good = f'<a href="{DISO.replace("+", "%2B")}#sha256={"0" * 64}">{DISO}</a>'
+    other = DISO.replace("0.1.4", "0.1.9")
+    text = f'<base href="{bad}"><a href="{bad}{other}">{other}</a>{good}'
+    page.write_text(text if "port" not in bad and "9" not in bad else text[text.index("<a") :])
+    code, answer = resolve(f"{server.url}simple/", capsys, "diso", "--explain")
+    assert code == 0
+    assert answer["wheels"][0]["filename"] == DISO
+    files = [
+        {"filename": name, "url": address, "hashes": {"sha256": "0" * 64}}
+        for name, address in ((other, f"{bad}{other}"), (DISO, DISO))
+    ]
+    body = json.dumps({"meta": {"api-version": "1.0"}, "files": files}).encode()
+    kind = "application/vnd.pypi.simple.v1+json"
+    server.plan("/simple/diso/", loopback.status(200, body, Content_Type=kind))
+    code, answer = resolve(f"{server.url}simple/", capsys, "diso", "--explain", "--no-cache")
+    assert code == 0
+    assert answer["wheels"][0]["filename"] == DISO
+
+
+@pytest.mark.parametrize("bad", ["http://[bad/x.json", "http://x:99999/x.json"])
+def test_a_manifest_whose_part_has_no_address_is_bad_input(
+    site: FarmSite, server: Loopback, bad: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add(DISO)
+    site.write()
+    path = site.folder / "manifest" / "index.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["packages"]["diso"]["url"] = bad
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(WheelfarmError, match="no address"):
+        resolve(server.url, capsys, "diso")
+
+
+def test_a_manifest_entry_without_an_address_is_refused_and_another_taken(
+    site: FarmSite, server: Loopback, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add(DISO)
+    site.add(DISO.replace("0.1.4", "0.1.9"), url="http://[bad/x.whl")
+    site.write()
+    code, answer = resolve(server.url, capsys, "diso")
+    assert code == 0
+    assert answer["wheels"][0]["filename"] == DISO

@@ -118,7 +118,11 @@ def why_it_failed(url: str, error: Exception) -> str:
 
 def redirected(current: SplitResult, location: str) -> SplitResult:
     """Return where an answer leads; UnreachableError where no client should follow."""
-    target = urlsplit(urljoin(current.geturl(), location))
+    try:
+        target = urlsplit(urljoin(current.geturl(), location))
+        _ = target.port
+    except ValueError as error:
+        raise UnreachableError(current.geturl(), "it redirects to what is no address") from error
     if target.scheme not in {"http", "https"}:
         raise UnreachableError(current.geturl(), f"it redirects to {target.scheme!r}")
     if current.scheme == "https" and target.scheme == "http":

@@ -44,6 +44,7 @@ from wheelfarm.http.errors import (
     TooLargeError,
     UnreachableError,
     redacted,
+    split_address,
 )
 from wheelfarm.values import NOTHING
 
@@ -161,6 +162,7 @@ class Client:
             return Response(
                 url=url, status=200, headers=local_headers(path), body=read(path, limit)
             )
+        split_address(url)
         cached = None if self.cache is None else self.cache.get(url, accept)
         if self.offline:
             if cached is None:
@@ -199,6 +201,7 @@ class Client:
             from wheelfarm.http.local import copy, local_path
 
             return copy(local_path(url), path, sha256, limit)
+        split_address(url)
         if self.offline:
             raise OfflineError(url)
         part = Part.open(url, path)
@@ -231,7 +234,7 @@ class Client:
         No redirect is followed and nothing is tried again: only the caller knows whether what was
         sent took effect. Raises UnreachableError where no answer came.
         """
-        parts = urlsplit(url)
+        parts = split_address(url)
         headers = {"Accept": accept, "Content-Type": content_type, "Accept-Encoding": "identity"}
         size = body.stat().st_size if isinstance(body, Path) else len(body)
         headers["Content-Length"] = str(size)
@@ -297,7 +300,7 @@ class Client:
         self, method: str, url: str, headers: Mapping[str, str]
     ) -> Iterator[tuple[str, http.client.HTTPResponse]]:
         """Yield the final address and its answer; the connection is kept if it was read whole."""
-        asked = urlsplit(url)
+        asked = split_address(url)
         current = asked
         for _ in range(_MAX_REDIRECTS + 1):
             connection, answer = self._send(method, current, asked, headers)

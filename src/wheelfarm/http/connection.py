@@ -10,10 +10,10 @@ import os
 import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote
 
 from wheelfarm.http.credentials import origin
-from wheelfarm.http.errors import UnreachableError
+from wheelfarm.http.errors import UnreachableError, split_address
 
 if TYPE_CHECKING:
     import ssl
@@ -117,7 +117,7 @@ def proxy_for(parts: SplitResult) -> SplitResult | None:
     found = proxies.get(parts.scheme) or proxies.get("all")
     if not found or proxy_bypass(parts.hostname or ""):
         return None
-    proxy = urlsplit(found if "://" in found else f"http://{found}")
+    proxy = split_address(found if "://" in found else f"http://{found}")
     if proxy.scheme != "http":
         raise UnreachableError(
             parts.geturl(),

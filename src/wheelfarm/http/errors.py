@@ -1,6 +1,6 @@
 """What can go wrong on the network, and an address without its secrets."""
 
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from wheelfarm.errors import BadInputError, CouldNotLookError
 
@@ -71,8 +71,21 @@ class HashMismatchError(BadInputError):
 
 def redacted(url: str) -> str:
     """Return an address without its user name, password and query (which may hold a signature)."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url.rpartition("@")[2].partition("?")[0]
     clean = parts._replace(netloc=parts.netloc.rpartition("@")[2])
     if clean.query:
         clean = clean._replace(query="...")
     return clean.geturl()
+
+
+def split_address(url: str) -> SplitResult:
+    """Return an address's parts; UnreachableError for a host or a port that cannot be."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise UnreachableError(url, f"it is no address ({error})") from error
+    return parts

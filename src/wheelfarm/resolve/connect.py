@@ -82,7 +82,11 @@ def part_address(manifest: str, url: str) -> str:
 
     Raises BadInputError for an address that no manifest of its kind may name, such as our disk's.
     """
-    address = urljoin(manifest, url)
+    try:
+        address = urljoin(manifest, url)
+    except ValueError as error:
+        message = f"{redacted(manifest)} names a part at what is no address"
+        raise BadInputError(message, cause=str(error)) from error
     own = ("file:",) if manifest.startswith("file:") else ()
     if address.startswith(("http://", "https://", *own)):
         return address

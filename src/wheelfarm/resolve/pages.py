@@ -84,7 +84,12 @@ class Offer:
     @property
     def url(self) -> str:
         """The whole address; BadInputError for one that no page may name, such as our disk's."""
-        url = safe_address(urljoin(self.page, self.address))
+        try:
+            url = safe_address(urljoin(self.page, self.address))
+            _ = urlsplit(url).port
+        except ValueError as error:
+            message = f"{self.name} stands at what is no address ({error})"
+            raise BadInputError(message) from error
         scheme = url.partition(":")[0]
         if scheme in {"http", "https"} or (scheme == "file" and self.page.startswith("file:")):
             return url
@@ -207,12 +212,18 @@ def html_page(package: str, text: str, url: str, host: Host) -> Page:
     parser = Anchors()
     parser.feed(text)
     parser.close()
-    base = urljoin(url, parser.base) if parser.base else url
+    base = url
+    with contextlib.suppress(ValueError):
+        base = urljoin(url, parser.base)
     offers: list[Offer] = []
     unread: list[tuple[str, str]] = []
     for href, attributes, content in parser.anchors:
-        address = urljoin(base, href)
-        parts = urlsplit(address)
+        try:
+            address = urljoin(base, href)
+            parts = urlsplit(address)
+        except ValueError as error:
+            unread.append((content.strip() or href, f"its link is no address ({error})"))
+            continue
         name = unquote(posixpath.basename(parts.path))
         if not name.endswith((".whl", ".tar.gz", ".zip")):
             continue

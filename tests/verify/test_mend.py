@@ -1,5 +1,6 @@
 """A repaired wheel passes, installs with pip and uv, and stays; nothing is invented."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -126,3 +127,28 @@ def test_the_verb_shows_what_was_done(
     text = capsys.readouterr().out
     assert f"{out / MENDED}  fail -> pass" in text
     assert "mended: retagged linux_x86_64 as manylinux_2_34_x86_64" in text
+
+
+def test_of_several_wheels_the_readable_ones_are_mended(
+    renamed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken = tmp_path / "broken-1.0-py3-none-any.whl"
+    broken.write_bytes(b"no zip")
+    out = tmp_path / "out"
+    assert main(["repair", str(broken), str(renamed), "--out", str(out), "--json"]) == 4
+    document = json.loads(capsys.readouterr().out)
+    assert [Path(each["wheel"]).parent for each in document["wheels"]] == [out]
+    (refused,) = document["refused"]
+    assert refused["wheel"] == str(broken)
+    assert refused["reason"]
+    with pytest.raises(BadInputError):
+        main(["repair", str(broken), "--out", str(out)])
+
+
+def test_two_wheels_of_one_name_are_not_mended_into_one(renamed: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    copy = tmp_path / "other" / renamed.name
+    copy.write_bytes(renamed.read_bytes())
+    with pytest.raises(BadInputError, match="would replace the other"):
+        main(["repair", str(renamed), str(copy), "--out", str(tmp_path / "out")])
+    assert not (tmp_path / "out").exists()

@@ -22,18 +22,49 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Mend every wheel; the worst verdict of the results decides the exit status."""
+    """Mend every wheel; the worst verdict of the results decides the exit status.
+
+    Of several, one that cannot be read as a wheel is told of and the others are mended.
+    """
+    from wheelfarm.errors import BadInputError
     from wheelfarm.verify.mend import mend_wheel
 
-    results = [
-        mend_wheel(path, arguments.out, strip=not arguments.no_strip) for path in arguments.wheels
-    ]
+    _require_own_names(arguments.wheels)
+    results: list[Mended] = []
+    refused: list[tuple[Path, BadInputError]] = []
+    for path in arguments.wheels:
+        try:
+            results.append(mend_wheel(path, arguments.out, strip=not arguments.no_strip))
+        except BadInputError as error:
+            if len(arguments.wheels) == 1:
+                raise
+            refused.append((path, error))
     if arguments.json:
-        print_json("wheelfarm.repair/1", {"wheels": [_document(result) for result in results]})
+        document = {
+            "wheels": [_document(result) for result in results],
+            "refused": [{"wheel": str(path), "reason": why.what} for path, why in refused],
+        }
+        print_json("wheelfarm.repair/1", document)
     else:
         for result in results:
             _print(result)
-    return max(_EXIT[result.after.verdict] for result in results)
+        for path, why in refused:
+            print(f"{clean(str(path))}  refused: {clean(why.what)}")
+    if refused:
+        return BadInputError.exit_code
+    verdicts = {result.after.verdict for result in results}
+    return _EXIT["fail" if "fail" in verdicts else max(verdicts, key=_EXIT.__getitem__)]
+
+
+def _require_own_names(wheels: list[Path]) -> None:
+    """Raise BadInputError where one result would replace another's."""
+    from wheelfarm.errors import BadInputError
+
+    names = [path.name for path in wheels]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        message = f"two of the wheels are named {twice}: one result would replace the other"
+        raise BadInputError(message, hint="repair them apart, each with its own --out")
 
 
 def _document(result: "Mended") -> dict[str, Any]:

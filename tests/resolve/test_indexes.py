@@ -13,7 +13,7 @@ from tests import loopback
 from tests.farm_site import FarmSite, make_wheel
 from tests.loopback import Handler, Loopback, serving
 from wheelfarm.cli import main
-from wheelfarm.errors import BadInputError, NegativeVerdictError, WheelfarmError
+from wheelfarm.errors import BadInputError, NegativeVerdictError, UsageError, WheelfarmError
 from wheelfarm.http import Client, HashMismatchError, UnreachableError
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.releases import ReleasesIndex
@@ -554,3 +554,19 @@ def test_a_manifest_entry_without_an_address_is_refused_and_another_taken(
     code, answer = resolve(server.url, capsys, "diso")
     assert code == 0
     assert answer["wheels"][0]["filename"] == DISO
+
+
+def test_what_a_plain_index_does_not_tell_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = DISO.replace("+cu130torch2.14", "+torch2.14")
+    simple(tmp_path, "diso", f'<a href="{bare}#sha256={"0" * 64}">{bare}</a>')
+    index = ["--index", str(tmp_path / "simple")]
+    with pytest.raises(UsageError, match="does not tell what it serves"):
+        main(["resolve", "--available", *index])
+    assert main(["resolve", "--available", "diso", "other", *index]) == 0
+    said = capsys.readouterr()
+    assert "2.14" in said.out
+    assert "has no wheel of other" in said.err
+    assert main(["resolve", "diso", *index, *MACHINE]) == 0
+    assert "nothing says for which CUDA it is" in capsys.readouterr().out

@@ -358,6 +358,17 @@ def test_a_lock_is_checked_kept_and_upgraded(
     assert "diso-0.2.0+cu130torch2.14" in capsys.readouterr().out
 
 
+def test_a_check_asks_the_locks_own_index(
+    write: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("pylock.toml")
+    empty = FarmSite(tmp_path / "empty").write_empty()
+    words = ["resolve", "--check", str(tmp_path / "pylock.toml")]
+    monkeypatch.setenv("WHEELFARM_INDEX", str(empty))
+    assert main(words) == 0
+    assert main([*words, "--index", str(empty)]) == 1
+
+
 def test_a_check_names_changed_bytes(
     write: Writer, site: FarmSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -291,8 +291,14 @@ def _available(arguments: argparse.Namespace, session: "Session") -> int:
     from wheelfarm.resolve.detect import detect
     from wheelfarm.resolve.explain import available
 
-    host = detect(vars(arguments), arguments.host)
-    rows = available(session.index(host), [each.name for each in session.asking.wanted])
+    index = session.index(detect(vars(arguments), arguments.host))
+    names = [each.name for each in session.asking.wanted]
+    if not names and index.packages() is None:
+        from wheelfarm.errors import UsageError
+
+        message = f"{index.address} has no manifest, and does not tell what it serves"
+        raise UsageError(message, hint="name the packages: wheelfarm resolve --available diso")
+    rows = available(index, names)
     if arguments.json:
         keys = ("package", "version", "accelerator", "torch", "python", "platform", "filename")
         document = {"cells": [dict(zip(keys, row, strict=True)) for row in rows]}
@@ -300,6 +306,8 @@ def _available(arguments: argparse.Namespace, session: "Session") -> int:
     else:
         header = ("package", "version", "accelerator", "torch", "python", "platform")
         print_table(header, sorted({row[:6] for row in rows}))
+        for name in sorted(set(names) - {row[0] for row in rows}):
+            print(f"{index.address} has no wheel of {clean(name)}", file=sys.stderr)
     return 0 if rows else 1
 
 
@@ -316,11 +324,11 @@ def _check(arguments: argparse.Namespace) -> int:
 
     lock = read_lock(arguments.check)
     question = lock.question
+    # The lock says where it asked; only a word of the command line counts more, for a mirror.
+    arguments.index = arguments.index or question.index
     session = replace(
         make_session(arguments),
-        asking=Asking(
-            wanted=tuple(map(parse_wanted, question.packages)), indexes={"": question.index}
-        ),
+        asking=Asking(wanted=tuple(map(parse_wanted, question.packages))),
         settings=Settings(
             choose_torch=question.choose_torch,
             prereleases=question.prereleases,

@@ -14,6 +14,8 @@ def remarks(candidate: Candidate, target: Target) -> tuple[str, ...]:
     if line is not None and ours is not None and line != ours and not is_pure(candidate):
         what = "states only its CUDA major" if line.minor is None else "its libraries are torch's"
         said.append(f"built for {line}, torch is for {ours}: same major, {what}")
+    if line is None and ours is not None and ours.kind == "cuda" and not candidate.proven:
+        said.append("nothing says for which CUDA it is")
     if candidate.entry.modules is None and ours is not None and ours.kind == "cuda":
         said.append("the index does not say for which GPUs it has code")
     if candidate.entry.torch_axis is None and candidate.label.torch is None:

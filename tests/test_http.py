@@ -27,6 +27,7 @@ from wheelfarm.http import (
     UnreachableError,
     redacted,
 )
+from wheelfarm.http.local import file_path
 
 PAGE = b"<html>a page</html>"
 BIG = os.urandom(3 << 20)
@@ -479,3 +480,16 @@ def test_a_redirect_or_a_proxy_that_is_no_address_is_unreachable(
             patch.setenv("no_proxy", "")
             with pytest.raises(UnreachableError, match="no address"):
                 client.get(server.url + "page")
+
+
+@pytest.mark.parametrize(
+    ("url", "windows", "path"),
+    [
+        ("file:///C:/Users/me/a%20bundle%2B1%25/", True, "C:/Users/me/a bundle+1%/"),
+        ("file:///d:/%C3%BC/%23", True, "d:/ü/#"),
+        ("file:///home/me/a%20bundle%2B1%25", False, "/home/me/a bundle+1%"),
+        ("file:///C:/odd", False, "/C:/odd"),
+    ],
+)
+def test_a_file_address_names_its_path(url: str, windows: bool, path: str) -> None:
+    assert file_path(url, windows=windows) == path

@@ -1,5 +1,7 @@
 """Addresses of this machine (``file://``): an index in a folder, as a bundle has it."""
 
+import os
+import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -11,15 +13,20 @@ _KINDS = {".json": "application/json", ".html": "text/html"}
 
 def local_path(url: str) -> Path:
     """Return the file at an address, a folder's ``index.html``; NotFoundError where none is."""
-    parts = urlsplit(url)
-    if parts.netloc not in {"", "localhost"}:
+    if urlsplit(url).netloc not in {"", "localhost"}:
         raise UnreachableError(url, "a file address of another machine")
-    path = Path(unquote(parts.path))
+    path = Path(file_path(url))
     if path.is_dir():
         path /= "index.html"
     if not path.is_file():
         raise NotFoundError(url, 404)
     return path
+
+
+def file_path(url: str, *, windows: bool = os.name == "nt") -> str:
+    """Return the path that a ``file:`` address names (RFC 8089; on Windows with its drive)."""
+    path = unquote(urlsplit(url).path)
+    return path[1:] if windows and re.match(r"/[A-Za-z]:", path) else path
 
 
 def local_headers(path: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import urljoin
 
 from wheelfarm.errors import CouldNotLookError
 from wheelfarm.http import Client, HashMismatchError, NotFoundError, Response, redacted
@@ -170,7 +170,9 @@ def last_manifest(address: str, client: Client) -> Manifest | None:
 
 def _check_folder(address: str) -> None:
     """Refuse a folder that is no index: there every package would merely seem to be absent."""
-    folder = Path(unquote(urlsplit(address).path))
+    from wheelfarm.http.local import file_path
+
+    folder = Path(file_path(address))
     if (folder / "index.html").is_file() or any(folder.glob("*/index.html")):
         return
     message = f"{folder} holds no index: neither manifest/index.json nor pages of packages"

@@ -237,3 +237,25 @@ def test_what_is_no_plan_says_where_plans_come_from(tmp_path: Path, text: str) -
     with pytest.raises(BadInputError) as caught:
         read_plan(path)
     assert "wheelfarm plan --json" in caught.value.hint
+
+
+@pytest.mark.parametrize("verb", ["plan", "grid", "lock", "audit"])
+def test_a_farm_without_recipes_is_no_farm_with_nothing_to_do(tmp_path: Path, verb: str) -> None:
+    folder = write_farm(tmp_path / "farm", {}, POLICY)
+    (folder / "store").mkdir(exist_ok=True)
+    with pytest.raises(BadInputError, match="has no recipe") as caught:
+        main([verb, "--farm", str(folder)])
+    assert "wheelfarm init" in caught.value.hint
+
+
+def test_a_package_without_a_cell_is_told(farm: Path, caplog: pytest.LogCaptureFixture) -> None:
+    text = recipe("never", "links_torch: true", 'min_pytorch: "9.0"')
+    (farm / "recipes" / "never").mkdir()
+    (farm / "recipes" / "never" / "recipe.yml").write_text(text, encoding="utf-8")
+    with caplog.at_level("WARNING"):
+        assert main(["plan", "--farm", str(farm), "--json"]) == 0
+    assert "never has no cell" in caplog.text
+    assert "demo" not in caplog.text
+    caplog.clear()
+    assert main(["plan", "--farm", str(farm), "--package", "demo"]) == 0
+    assert caplog.text == ""

@@ -63,6 +63,8 @@ def test_a_sound_farm_has_no_finding(tmp_path: Path, capsys: pytest.CaptureFixtu
          ("architectures", "fault")),
         (('links_torch: true\nbuild_matrix: {combinations: [{cuda: "12.1", pytorch: "2.4"}]}\n'
          "reasons: {build_matrix: x}"), "linked", ("build-matrix", "fault")),
+        ('links_torch: true\nenv: {PATH: "/opt/bin"}', "linked", ("env", "fault")),
+        ('links_torch: true\nenv: {TORCH_CUDA_ARCH_LIST: "9.0"}', "linked", ("env", "fault")),
         ('links_torch: true\nmin_pytorch: "9.0"\nreasons: {min_pytorch: x}', "linked",
          ("empty", "fault")),
     ],

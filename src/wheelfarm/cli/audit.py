@@ -4,7 +4,7 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-from wheelfarm.cli.farm_option import farm_of, grids_of
+from wheelfarm.cli.farm_option import grids_of, stocked_farm_of
 from wheelfarm.cli.output import clean, print_json, print_table
 from wheelfarm.cli.store_option import add_store_option, store_of
 
@@ -22,7 +22,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 for a fault, 2 where something could not be looked at."""
     from wheelfarm.engines.audit import AuditOptions, audit
 
-    farm = farm_of(arguments)
+    farm = stocked_farm_of(arguments)
     store = store_of(arguments)
     options = AuditOptions(hashes=arguments.hashes, site=arguments.site)
     findings = audit(store, grids_of(farm, tuple(farm.recipes.values())), options)

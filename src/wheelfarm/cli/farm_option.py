@@ -24,6 +24,24 @@ def farm_of(arguments: argparse.Namespace) -> "Farm":
     return load_farm(arguments.farm)
 
 
+def stocked_farm_of(arguments: argparse.Namespace) -> "Farm":
+    """Return the farm that the arguments name; BadInputError where it has no recipe at all.
+
+    A folder whose recipes are lost, or lie elsewhere, must not read as a farm with nothing to do.
+    """
+    from wheelfarm.errors import BadInputError
+
+    farm = farm_of(arguments)
+    if not farm.recipes:
+        message = f"the farm {arguments.farm} has no recipe"
+        raise BadInputError(
+            message,
+            cause="recipes are read from recipes/<package>/recipe.yml",
+            hint="make one with `wheelfarm init NAME`, or name another folder with --farm",
+        )
+    return farm
+
+
 def chosen_recipes(farm: "Farm", names: list[str]) -> "tuple[Recipe, ...]":
     """Return the recipes of some packages, of all where none is named.
 

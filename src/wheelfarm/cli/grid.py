@@ -4,7 +4,7 @@ import argparse
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from wheelfarm.cli.farm_option import add_farm_option, chosen_recipes, farm_of
+from wheelfarm.cli.farm_option import add_farm_option, chosen_recipes, stocked_farm_of
 from wheelfarm.cli.output import clean, print_json, print_table
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Print the grid of the packages."""
     from wheelfarm.cli.farm_option import grids_of
 
-    farm = farm_of(arguments)
+    farm = stocked_farm_of(arguments)
     grids = grids_of(farm, chosen_recipes(farm, arguments.package))
     if arguments.json:
         document = [_package(grid, explain=arguments.explain) for grid in grids]

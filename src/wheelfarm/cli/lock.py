@@ -2,7 +2,7 @@
 
 import argparse
 
-from wheelfarm.cli.farm_option import add_farm_option, chosen_recipes, farm_of
+from wheelfarm.cli.farm_option import add_farm_option, chosen_recipes, stocked_farm_of
 from wheelfarm.cli.output import print_json, print_table
 
 
@@ -28,7 +28,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.recipes.lock_file import save_lock
     from wheelfarm.recipes.pypi import index_url
 
-    farm = farm_of(arguments)
+    farm = stocked_farm_of(arguments)
     recipes = chosen_recipes(farm, arguments.package)
     old = load_lock(farm)
     outcome = lock_sources(

@@ -3,20 +3,24 @@
 import argparse
 import gc
 import json
+import logging
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wheelfarm.cli.farm_option import add_farm_option, farm_of, grids_of
+from wheelfarm.cli.farm_option import add_farm_option, grids_of, stocked_farm_of
 from wheelfarm.cli.output import clean, print_json_rows, print_table
 from wheelfarm.values import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from wheelfarm.grid.model import PackageGrid
     from wheelfarm.plan.model import Cost, Plan, PlanRequest
     from wheelfarm.recipes.model import Farm
+
+logger = logging.getLogger(__name__)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,10 +66,11 @@ def execute(arguments: argparse.Namespace) -> int:
     # Tens of thousands of small values live until the end: collecting them in between only costs.
     gc.disable()
     request = _request(arguments)
-    farm = farm_of(arguments)
+    farm = stocked_farm_of(arguments)
     request = replace(request, costs=_measured(farm))
     wheels, source = stored_wheels(farm, arguments.store, arguments.have)
     grids = grids_of(farm, tuple(farm.recipes.values()))
+    _tell_of_empty(grids, arguments.package)
     plan = make_plan(grids, wheels, farm.policy.defaults, request)
     if arguments.github_matrix:
         _print_matrices(plan)
@@ -76,6 +81,20 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         _print_tables(plan, source, explain=arguments.explain)
     return 0
+
+
+def _tell_of_empty(grids: "Sequence[PackageGrid]", wanted: list[str]) -> None:
+    """Warn of packages of which nothing would ever be planned."""
+    from wheelfarm.model.cell import cell_name
+
+    names = {cell_name(name) for name in wanted}
+    for grid in grids:
+        name = grid.recipe.package
+        if not grid.cells and (not names or name in names):
+            logger.warning(
+                "%s has no cell: nothing of it is ever planned; `wheelfarm grid %s --explain` says "
+                "why", name, name,
+            )  # fmt: skip
 
 
 def _measured(farm: "Farm") -> "Mapping[str, Cost]":

@@ -12,6 +12,20 @@ from wheelfarm.recipes.lock import FarmLock
 from wheelfarm.recipes.model import EXEMPTIONS, OVERRIDES, Farm, FarmPolicy, Recipe
 from wheelfarm.recipes.patch_digest import patch_digest
 
+#: Variables by which a build finds its compilers and its CUDA.
+_OWN_VARIABLES = frozenset(
+    {"PATH", "PYTHONPATH", "HOME", "TMPDIR", "CUDA_HOME", "CUDA_PATH", "CUDACXX", "PYTORCH_NVCC"}
+) | {"TORCH_NO_COMPILER_WRAPPER", "CCACHE_DISABLE"}
+#: Variables that a build sets from the plan, and the recipe's key for each.
+_KEYS = {
+    "TORCH_CUDA_ARCH_LIST": "arch_list",
+    "CUDAARCHS": "arch_list",
+    "MAX_JOBS": "max_jobs",
+    "CMAKE_BUILD_PARALLEL_LEVEL": "max_jobs",
+    "NVCC_THREADS": "nvcc_threads",
+    "NVCC_APPEND_FLAGS": "nvcc_flags",
+}
+
 Level = Literal["fault", "warning"]
 
 
@@ -32,6 +46,7 @@ def lint_recipes(farm: Farm, lock: FarmLock) -> tuple[Finding, ...]:
         findings += _axis(recipe, lock)
         findings += _reasons(recipe, farm.policy)
         findings += _source(recipe, lock)
+        findings += _environment(recipe)
     return tuple(findings)
 
 
@@ -96,6 +111,18 @@ def _reasons(recipe: Recipe, policy: FarmPolicy) -> Iterator[Finding]:
         if getattr(recipe.verify, key.partition(".")[2]) and key not in recipe.reasons:
             message = f"{key} has no reason in `reasons`: the gate will refuse the wheel"
             yield Finding(package=recipe.package, rule="reason", message=message, level="warning")
+
+
+def _environment(recipe: Recipe) -> Iterator[Finding]:
+    for name in recipe.env:
+        if name in _OWN_VARIABLES:
+            message = (
+                f"env.{name} takes the place of the build's own: compiles would go past the seat"
+            )
+            yield Finding(package=recipe.package, rule="env", message=message)
+        elif name in _KEYS:
+            message = f"env.{name} hides what the plan decided; say `{_KEYS[name]}`"
+            yield Finding(package=recipe.package, rule="env", message=message)
 
 
 def _source(recipe: Recipe, lock: FarmLock) -> Iterator[Finding]:

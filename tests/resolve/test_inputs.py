@@ -343,3 +343,38 @@ def test_a_file_that_is_no_host_is_bad_input(index: str, text: str) -> None:
     Path("host.json").write_text(text, encoding="utf-8")
     with pytest.raises(BadInputError, match=r"host\.json"):
         main(["resolve", "diso", "--index", index, "--host", "host.json"])
+
+
+def test_constraints_narrow_and_what_counts_for_nothing_is_said(
+    site: FarmSite, index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add(f"diso-0.2.0+cu130torch2.14-{CELL}")
+    site.add(f"flash_attn-2.9+cu130torch2.14-{CELL}")
+    site.write()
+    Path("limits.txt").write_text(
+        "DISO<0.2\nflash-attn<1 ; sys_platform == 'win32'\nnumpy<2\nx @ https://x.invalid/x\n",
+        encoding="utf-8",
+    )
+    Path("requirements.txt").write_text(
+        "-c limits.txt\n-e .\nlocal @ file:///x.whl\nflash-attn\n"
+        f"diso \\\n  --hash=sha256:{'0' * 64}\n--index-url https://x.invalid\n",
+        encoding="utf-8",
+    )
+    words = ["--from", "requirements.txt", "--index", index, *MACHINE]
+    assert main(["resolve", *words, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    versions = {wheel["name"]: wheel["version"].partition("+")[0] for wheel in document["wheels"]}
+    assert versions == {"diso": "0.1.4", "flash-attn": "2.9"}
+    said = "\n".join(document["notes"])
+    assert "left to the installer, of requirements.txt: -e ., local @ file:///x.whl" in said
+    assert "hashes in requirements.txt are of other files" in said
+    assert main(["resolve", *words, "--output", "pylock.toml"]) == 0
+    assert main(["resolve", "--check", "pylock.toml"]) == 0
+
+
+def test_what_a_marker_leaves_out_is_said(index: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["diso", "flash-attn; sys_platform == 'win32'", "--index", index, *MACHINE]
+    assert main(["resolve", *words]) == 0
+    said = capsys.readouterr()
+    assert "flash" not in said.out
+    assert "not asked for on this host, by its marker: flash-attn" in said.err

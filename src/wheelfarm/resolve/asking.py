@@ -12,7 +12,8 @@ class Asking:
     """What a file asks for and how: packages, index addresses by backend, and the rest.
 
     ``releases`` names the farm's repository for the second transport; ``carried`` holds the tables
-    that belong to others and go into a written file as they are.
+    that belong to others and go into a written file as they are; ``notes`` say what of the file
+    counts for nothing.
     """
 
     wanted: tuple[Wanted, ...]
@@ -21,3 +22,4 @@ class Asking:
     choose_torch: bool = False
     prereleases: bool = False
     carried: Mapping[str, Any] = NOTHING
+    notes: tuple[str, ...] = ()

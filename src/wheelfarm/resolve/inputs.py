@@ -3,14 +3,19 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.reading import Reader, read_text, read_toml
 from wheelfarm.resolve.asking import Asking
 from wheelfarm.resolve.backends import read_indexes
-from wheelfarm.resolve.candidate import Wanted
 from wheelfarm.resolve.choose import parse_wanted
 from wheelfarm.values import replace
+
+if TYPE_CHECKING:
+    from packaging.markers import Marker
+
+    from wheelfarm.resolve.candidate import Wanted
 
 #: Tables of a comfy-env.toml that are pixi's own and go into a pixi.toml as they stand.
 _PIXI_TABLES = (
@@ -26,6 +31,7 @@ _PIXI_TABLES = (
     "workspace",
 )
 _OPTION = re.compile(r"\s--(?:hash|config-settings?|global-option)\b.*$")
+_NESTED = re.compile(r"(-r|--requirement|-c|--constraint)[ =]?\s*(\S+)")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 
 
@@ -36,25 +42,71 @@ def read_input(path: Path) -> Asking:
     if path.suffix == ".toml":
         return _pyproject(path)
     if path.suffix in {".txt", ".in"}:
-        return Asking(wanted=_requirements(path))
+        return _requirements(path)
     message = f"{path} is no requirements file, pyproject.toml or comfy-env.toml"
     raise BadInputError(message)
 
 
-def _requirements(path: Path, seen: frozenset[Path] = frozenset()) -> tuple[Wanted, ...]:
-    """Read a requirements file; what the index does not serve is left to the installer."""
-    wanted: list[Wanted] = []
-    text = read_text(path).replace("\\\n", " ")
-    for line in text.splitlines():
-        word = _OPTION.sub("", _COMMENT.sub("", line)).strip()
-        nested = re.match(r"(?:-r|--requirement)[ =]?\s*(\S+)", word)
-        if nested is not None:
-            other = path.parent / nested[1]
-            if other.resolve() not in seen:
-                wanted += _requirements(other, seen | {path.resolve()})
-        elif word and not word.startswith("-") and " @ " not in word and "://" not in word:
-            wanted.append(replace(parse_wanted(word), optional=True))
-    return tuple(wanted)
+def _requirements(path: Path) -> Asking:
+    """Read a requirements file with the files that it names.
+
+    What the index does not serve is left to the installer; constraints narrow what is asked for.
+    """
+    found = _Requirements()
+    found.read(path)
+    wanted = list(found.wanted)
+    for each in found.wanted:
+        wanted += [
+            replace(
+                each, specifier=other.specifier, marker=_both_markers(each.marker, other.marker)
+            )
+            for other in found.constraints
+            if other.name == each.name
+        ]
+    notes = []
+    if found.left:
+        notes.append(f"left to the installer, of {path}: {', '.join(found.left)}")
+    if found.hashed:
+        notes.append(f"the hashes in {path} are of other files, and do not count here")
+    return Asking(wanted=tuple(wanted), notes=tuple(notes))
+
+
+class _Requirements:
+    """What a requirements file and those that it names ask for."""
+
+    def __init__(self) -> None:
+        self.wanted: list[Wanted] = []
+        self.constraints: list[Wanted] = []
+        self.left: list[str] = []
+        self.hashed = False
+        self._seen: set[Path] = set()
+
+    def read(self, path: Path, *, constraint: bool = False) -> None:
+        """Read a file; one that was read before is passed over."""
+        if path.resolve() in self._seen:
+            return
+        self._seen.add(path.resolve())
+        for line in read_text(path).replace("\\\n", " ").splitlines():
+            text = _COMMENT.sub("", line)
+            word = _OPTION.sub("", text).strip()
+            nested = _NESTED.match(word)
+            if nested is not None:
+                other = path.parent / nested[2]
+                self.read(other, constraint=constraint or nested[1] in {"-c", "--constraint"})
+            elif word.startswith(("-e", "--editable")) or " @ " in word or "://" in word:
+                self.left += [] if constraint or word.startswith("--") else [word]
+            elif word and not word.startswith("-"):
+                self.hashed = self.hashed or "--hash" in text
+                wanted = replace(parse_wanted(word), optional=True)
+                (self.constraints if constraint else self.wanted).append(wanted)
+
+
+def _both_markers(one: "Marker | None", other: "Marker | None") -> "Marker | None":
+    from packaging.markers import Marker
+
+    if one is None or other is None:
+        return one or other
+    return Marker(f"({one}) and ({other})")
 
 
 def _pyproject(path: Path) -> Asking:

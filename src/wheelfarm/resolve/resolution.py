@@ -77,7 +77,8 @@ def resolve(
         message = "no package is asked for"
         raise BadInputError(message, hint="name one: wheelfarm resolve diso")
     pages = PageBook(index, host, client)
-    asked = Asked.of(tuple(each for each in wanted if marker_holds(each.marker, each.extras, host)))
+    here = tuple(each for each in wanted if marker_holds(each.marker, each.extras, host))
+    asked = Asked.of(here)
     pages.prefetch(each.name for each in asked.packages)
     left = tuple(each for each in asked.packages if each.optional and _absent(pages, each.name))
     run = _Run(
@@ -87,6 +88,7 @@ def resolve(
         pages=pages,
         settings=settings or Settings(),
         left=left,
+        elsewhere=tuple(sorted({each.name for each in wanted} - {each.name for each in here})),
     )
     if host.torch.value is None or run.settings.choose_torch:
         return run.chosen()
@@ -131,6 +133,7 @@ class _Run:
     pages: PageBook
     settings: Settings
     left: tuple[Wanted, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
     def fixed(self, torch: Version) -> Resolution:
         """Answer for the torch that is there: only its combination serves."""
@@ -240,6 +243,8 @@ class _Run:
                 f"{', '.join(missing)} goes with this torch and is not installed: --install brings"
                 " it, and a pylock or requirements that leave torch as it is do not hold it"
             )
+        if self.elsewhere:
+            said.append(f"not asked for on this host, by its marker: {', '.join(self.elsewhere)}")
         if self.left:
             said.append(f"left to the installer: {', '.join(map(str, self.left))}")
         return Resolution(

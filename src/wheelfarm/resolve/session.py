@@ -91,6 +91,7 @@ class Session:
     def answer(self, host: Host, name: str = "") -> Profile:
         """Return the answer for one host, every wheel of it with a hash."""
         resolution = resolve(self.asking.wanted, host, self.index(host), self.client, self.settings)
+        resolution = replace(resolution, notes=(*resolution.notes, *self.asking.notes))
         if any(each.candidate.entry.sha256 is None for each in resolution.choices):
             from wheelfarm.resolve.hashing import with_hashes
 

@@ -1,18 +1,22 @@
 """What is chosen before a compile: jobs, requirements, variables, the isolation."""
 
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wheels import make_wheel
 from wheelfarm.build.compile import cmake_archs
 from wheelfarm.build.dependencies import installable
+from wheelfarm.build.environment import install_or_fail
 from wheelfarm.build.isolation import OFFLINE_ENVIRONMENT, network_namespace
 from wheelfarm.build.prebuild import parse_github_env
 from wheelfarm.build.requirements import build_requirements
 from wheelfarm.build.resources import Machine, choose_jobs, read_machine
 from wheelfarm.build.workspace import require_space
+from wheelfarm.engines.project import ProjectOptions, project_identity
 from wheelfarm.errors import BadInputError, BuildError, CouldNotLookError
 from wheelfarm.model.arch import ArchList
 from wheelfarm.run import run
@@ -112,3 +116,28 @@ def test_the_compile_has_no_network() -> None:
 def test_too_little_disk_is_said_before(tmp_path: Path) -> None:
     with pytest.raises(CouldNotLookError, match=r"needs 1000000000000\.0 GB"):
         require_space(tmp_path / "not/there/yet", 10**21, "the environment")
+
+
+def test_a_constraint_of_pips_own_settings_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel(tmp_path / "links", "demo-2.0-py3-none-any.whl")
+    (tmp_path / "constraints.txt").write_text("demo<2\n", encoding="utf-8")
+    for variable, value in (("NO_INDEX", "1"), ("FIND_LINKS", str(tmp_path / "links"))):
+        monkeypatch.setenv(f"PIP_{variable}", value)
+    monkeypatch.setenv("PIP_CONSTRAINT", str(tmp_path / "constraints.txt"))
+    words = ("--dry-run", "demo==2.0")
+    with pytest.raises(BuildError) as caught:
+        install_or_fail(Path(sys.executable), words, "demo", log=tmp_path / "log")
+    assert "(constraint) demo<2" in caught.value.cause
+    assert "pip config list" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "a b", "-x", "ü", "x\n"])
+def test_a_projects_name_is_one(tmp_path: Path, name: str) -> None:
+    (tmp_path / "setup.py").write_text("from setuptools import setup\nsetup()\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match="no valid package name"):
+        project_identity(tmp_path, ProjectOptions(name=name, version="1.0"))
+    (tmp_path / "setup.py").write_text(f"setup(name={name!r}, version='1.0')\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match="no valid package name"):
+        project_identity(tmp_path, ProjectOptions())

@@ -62,7 +62,7 @@ def compile_wheel(spec: CompileSpec, folder: Path, *, log: Path, stop: Stop | No
     command = [
         *network_namespace(),
         *pip_command(spec.environment.python),
-        "wheel", "-v", "--no-build-isolation", "--no-deps", "--no-cache-dir", "--no-index",
+        "wheel", "--no-build-isolation", "--no-deps", "--no-cache-dir", "--no-index",
         "--no-clean", "--wheel-dir", str(folder), str(spec.tree),
     ]  # fmt: skip
     try:

@@ -159,9 +159,8 @@ def install_or_fail(python: Path, words: tuple[str, ...], what: str, *, log: Pat
         run([*pip_command(python), "install", *words], log=log)
     except ProgramFailedError as error:
         message = f"pip cannot install {what}"
-        raise BuildError(
-            message, cause=pip_cause(error.completed.stdout), hint=f"log: {log}"
-        ) from error
+        cause = pip_cause(error.completed.stdout)
+        raise BuildError(message, cause=cause, hint=_pip_hint(cause, "", log)) from error
 
 
 def pip_command(python: Path) -> list[str]:
@@ -176,7 +175,6 @@ def pip_command(python: Path) -> list[str]:
         "--python",
         str(python),
         "--no-input",
-        "--quiet",
         "--disable-pip-version-check",
     ]
 
@@ -186,6 +184,13 @@ def pip_cause(text: str) -> str:
     lines = [line.strip() for line in text.splitlines()]
     told = [line for line in lines if line.startswith(("ERROR:", "The user requested"))]
     return " ".join(line for line in told if "for help visit" not in line)[:500]
+
+
+def _pip_hint(cause: str, usual: str, log: Path) -> str:
+    """Return the next step after a failure of pip: its settings, where they are the cause."""
+    constrained = "a constraint of pip's own settings forbids it (`pip config list`)"
+    first = constrained if "(constraint)" in cause else usual
+    return f"{first}; log: {log}" if first else f"log: {log}"
 
 
 def _create(base: Interpreter, folder: Path, log: Path) -> None:
@@ -210,11 +215,9 @@ def _install_torch(python: Path, torch: Version, spec: EnvironmentSpec, log: Pat
         pip_install(python, words, log=log)
     except ProgramFailedError as error:
         message = f"pip cannot install {words[0]} for {spec.python}"
-        raise BuildError(
-            message,
-            cause=pip_cause(error.completed.stdout),
-            hint=f"PyTorch may not have published this cell (`wheelfarm grid`); log: {log}",
-        ) from error
+        cause = pip_cause(error.completed.stdout)
+        usual = "PyTorch may not have published this cell (`wheelfarm grid`)"
+        raise BuildError(message, cause=cause, hint=_pip_hint(cause, usual, log)) from error
     check_torch(open_environment(python.parents[1]), spec)
 
 

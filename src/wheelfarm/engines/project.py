@@ -20,6 +20,7 @@ from wheelfarm.model.platform import LINUX_AARCH64, LINUX_X86_64, Platform
 from wheelfarm.model.python import PythonAxis, PythonTag
 from wheelfarm.model.versions import Minor, parse_version
 from wheelfarm.reading import Reader, read_text, read_toml
+from wheelfarm.recipes.recipe import PROJECT_NAME
 from wheelfarm.upstream.facts import committed_facts
 from wheelfarm.upstream.model import UpstreamFacts
 from wheelfarm.verify.subject import Expected
@@ -108,6 +109,9 @@ def project_identity(folder: Path, options: ProjectOptions) -> tuple[str, Versio
         message = f"the files of {folder} do not say the project's {lacking} literally"
         flag = "--name" if name is None else "--project-version"
         raise BadInputError(message, hint=f"state it with {flag}")
+    if not PROJECT_NAME.fullmatch(name):
+        message = f"{name!r} is no valid package name"
+        raise BadInputError(message, hint="letters, digits, '.', '_' and '-'; state it with --name")
     return name, parse_version(version, "project version")
 
 

@@ -30,7 +30,7 @@ from wheelfarm.recipes.model import (
 from wheelfarm.recipes.policy import minutes, requirements_choice
 from wheelfarm.recipes.source import read_source, version_of_source
 
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
+PROJECT_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?", re.ASCII)
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _COMPONENT = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*", re.ASCII)
 _PLACEHOLDER = re.compile(r"\{(?:VER:[A-Za-z0-9._-]+|LOCAL)\}", re.ASCII)
@@ -47,7 +47,7 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
     ``folder`` is where the recipe's file lies: patches and local sources are found from there.
     """
     name = reader.string("name")
-    if name and not _NAME.fullmatch(name):
+    if name and not PROJECT_NAME.fullmatch(name):
         reader.fault(f"{name!r} is no valid package name", "name")
     source = read_source(reader, folder, submodules=defaults.clone_recursive)
     version = _version(reader) or (None if source is None else version_of_source(source))

@@ -11,6 +11,7 @@ from tests.fake_environment import install_torch, make_environment, site_package
 from tests.farm_site import FarmSite
 from tests.loopback import half, serving
 from wheelfarm.cli import main
+from wheelfarm.errors import BadInputError
 from wheelfarm.http import HashMismatchError
 
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
@@ -120,3 +121,22 @@ def test_one_folder_for_two_hosts(
     assert len(list((folder / "wheels").iterdir())) == 2
     assert (folder / "requirements-torch13.txt").is_file()
     assert (folder / "requirements-torch14.txt").is_file()
+
+
+def test_a_folder_of_somebody_elses_is_left_alone(
+    site: FarmSite, python: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    mine = folder / "requirements.txt"
+    mine.write_text("numpy\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match="is no bundle and not empty"):
+        bundle(site, python, folder)
+    assert [path.name for path in folder.iterdir()] == ["requirements.txt"]
+    assert mine.read_text(encoding="utf-8") == "numpy\n"
+    with pytest.raises(BadInputError, match="is no folder"):
+        bundle(site, python, mine)
+    mine.unlink()
+    (folder / "wheels").mkdir()
+    assert bundle(site, python, folder) == 0
+    assert bundle(site, python, folder) == 0

@@ -16,7 +16,7 @@ from urllib.parse import quote
 import tomlkit
 
 from wheelfarm import files
-from wheelfarm.errors import NegativeVerdictError
+from wheelfarm.errors import BadInputError, NegativeVerdictError
 from wheelfarm.http import Client
 from wheelfarm.index.model import PACKAGE_SCHEMA, Manifest, PackagePart, WheelEntry
 from wheelfarm.reading import parse_toml
@@ -26,6 +26,8 @@ from wheelfarm.resolve.writers import pylock
 from wheelfarm.values import replace
 
 BUNDLE_SCHEMA = "wheelfarm.bundle/1"
+
+_OWN_FOLDERS = frozenset({"wheels", "manifest", "simple"})
 
 #: Told a wheel's name, how many of its bytes have come, and how many are expected.
 Progress = Callable[[str, int, int | None], None]
@@ -63,8 +65,10 @@ def write_bundle(
 
     With ``dependencies`` pip downloads what the wheels need besides, torch among it.
 
-    Raises NegativeVerdictError where a profile has no answer.
+    Raises NegativeVerdictError where a profile has no answer, BadInputError for a folder with other
+    things in it.
     """
+    _refuse_foreign(folder)
     for profile in profiles:
         if not profile.resolution.answer.ok:
             message = f"no bundle is written: {profile.name or 'this host'} has no answer"
@@ -96,6 +100,20 @@ def write_bundle(
     )
     files.write_text(folder / "bundle.json", json.dumps(bundle.to_dict(), indent=2) + "\n")
     return bundle
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise BadInputError where files of others stand, which a bundle could replace."""
+    if not folder.exists() or (folder / "bundle.json").is_file():
+        return
+    if not folder.is_dir():
+        message = f"{folder} is no folder"
+        raise BadInputError(message)
+    # What an interrupted run leaves is gone on with.
+    foreign = sorted(path.name for path in folder.iterdir() if path.name not in _OWN_FOLDERS)
+    if foreign:
+        message = f"{folder} is no bundle and not empty: {', '.join(foreign[:3])}"
+        raise BadInputError(message, hint="give a folder of its own, such as a new one in there")
 
 
 def _fetch(choice: Choice, folder: Path, client: Client, progress: Progress | None) -> None:

@@ -116,6 +116,28 @@ def test_comfy_env_goes_into_pixi_with_its_other_tables(
     assert path.read_text(encoding="utf-8") == COMFY
 
 
+def test_comfy_envs_other_tables_go_into_a_pixi_file_that_is_there(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("comfy-env.toml").write_text(COMFY, encoding="utf-8")
+    Path("pixi.toml").write_text(
+        '# mine\n[workspace]\nname = "x"\nchannels = ["conda-forge"]\nplatforms = []\n\n'
+        '[pypi-dependencies]\ntrimesh = ">=3" # older\n',
+        encoding="utf-8",
+    )
+    words = ["--from", "comfy-env.toml", "--index", index, "--output", "pixi.toml", *MACHINE]
+    assert main(["resolve", *words]) == 0
+    assert "pypi-dependencies.trimesh stays as pixi.toml has it" in capsys.readouterr().err
+    text = Path("pixi.toml").read_text(encoding="utf-8")
+    assert text.startswith("# mine\n")
+    assert 'trimesh = ">=3" # older' in text
+    document = parse_toml(text, "pixi.toml")
+    assert document["dependencies"]["ffmpeg"] == "*"
+    assert set(document["pypi-dependencies"]) >= {"diso", "flash-attn", "torch"}
+    assert main(["resolve", *words]) == 0
+    assert Path("pixi.toml").read_text(encoding="utf-8") == text
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [

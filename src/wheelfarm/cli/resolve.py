@@ -257,10 +257,14 @@ def _lock(
     existing = ""
     if arguments.output is not None and wanted in EDITED:
         existing = UserFile.read(output).text
-    if not existing and wanted == "pixi" and session.asking.carried:
-        import tomlkit
+    if wanted == "pixi" and session.asking.carried:
+        from wheelfarm.reading import parse_toml
+        from wheelfarm.resolve.writers.tables import carry
 
-        existing = tomlkit.dumps(dict(session.asking.carried))
+        parse_toml(existing, str(output))
+        existing, differing = carry(existing, session.asking.carried)
+        for key in differing:
+            print(clean(f"note: {key} stays as {output} has it"), file=sys.stderr)
     return lock_files(
         profiles,
         session.question(profiles),

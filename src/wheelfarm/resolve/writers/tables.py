@@ -1,5 +1,6 @@
 """A table of the user's own TOML document, made where it is not there yet."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
@@ -31,3 +32,25 @@ def write_note(document: Any, question: Question) -> None:
     """Say in a document what its lock answers."""
     table_at(document, "tool", "wheelfarm", "lock")
     document["tool"]["wheelfarm"]["lock"] = question.to_dict()
+
+
+def carry(text: str, carried: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return a TOML text with what it lacks of other tables, and the keys where the two differ.
+
+    What stands in the text stays.
+    """
+    document = tomlkit.parse(text)
+    differing: list[str] = []
+    _carry(document, carried, "", differing)
+    return tomlkit.dumps(document), differing
+
+
+def _carry(place: Any, carried: Mapping[str, Any], path: str, differing: list[str]) -> None:
+    for key, value in carried.items():
+        where = f"{path}.{key}" if path else key
+        if key not in place:
+            place[key] = value
+        elif isinstance(value, Mapping) and hasattr(place[key], "keys"):
+            _carry(place[key], value, where, differing)
+        elif place[key] != value:
+            differing.append(where)

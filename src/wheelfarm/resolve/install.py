@@ -250,8 +250,10 @@ def _install_torch(planned: InstallPlan, folder: Path) -> None:
     )
 
 
-def _constrained(planned: InstallPlan, folder: Path) -> tuple[str, str]:
-    """Return the option by which nothing that is installed moves."""
+def _constrained(planned: InstallPlan, folder: Path) -> tuple[str, ...]:
+    """Return the option by which nothing that is installed moves; none where nothing is."""
+    if not planned.constraints:
+        return ()
     constraints = folder / "constraints.txt"
     constraints.write_text("".join(f"{line}\n" for line in planned.constraints), encoding="utf-8")
     return "--constraint", str(constraints)

@@ -576,3 +576,56 @@ def test_a_feature_keeps_its_spelling_and_an_environment_that_has_it(
     document = validate(write("pixi.toml", "--feature", "My GPU"), schema)
     assert document["environments"] == {"my-gpu": {"features": ["My GPU"]}}
     assert document["feature"]["My GPU"]["platforms"] == ["linux-64-my-gpu"]
+
+
+HEAD = '[workspace]\nname = "x"\nchannels = []\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pixi.toml", "workspace = 3\n"),
+        ("pixi.toml", HEAD + 'platforms = "linux-64"\n'),
+        ("pixi.toml", HEAD + "[other]\n[workspace.x]\n" + "pypi-dependencies = 3\n[y]\n"),
+        ("pixi.toml", "pypi-dependencies = 3\n" + HEAD),
+        ("pixi.toml", "target = 3\n" + HEAD),
+        ("pixi.toml", "feature = 3\nenvironments = 3\n" + HEAD),
+        ("pyproject.toml", "project = 3\n"),
+        ("pyproject.toml", '[project]\nname = "x"\ndependencies = "torch"\n'),
+        ("pyproject.toml", '[project]\nname = "x"\noptional-dependencies = 3\n'),
+        ("pyproject.toml", '[project]\nname = "x"\n[tool]\nuv = 3\n'),
+        ("pyproject.toml", '[project]\nname = "x"\n[tool.uv]\nsources = [1]\n'),
+        ("pyproject.toml", '[project]\nname = "x"\n[tool.uv]\nindex = { a = 1 }\n'),
+        ("pyproject.toml", '[project]\nname = "x"\n[tool.uv]\nconflicts = 3\n'),
+        ("pyproject.toml", '[project]\nname = "x"\ndependencies = [3, { a = 1 }]\n'),
+        ("pyproject.toml", 'tool = { uv = {}, x = {} }\nproject = { name = "x" }\n'),
+        ("pyproject.toml", '[project]\nname = "x"\n[tool.uv]\nindex = [{ name = "a" }]\n'),
+        ("pixi.toml", 'workspace = { name = "x", channels = [] }\nfeature = { b = {} }\n'),
+        ("pyproject.toml", 'project = { name = "x" }\ntool.uv.conflicts = []\ntool.x = 1\n'),
+    ],
+)
+@pytest.mark.parametrize("more", [(), ("--feature", "a"), ("profiles",)])
+def test_a_file_of_another_shape_is_bad_input_or_whole(
+    write: Writer,
+    two_hosts: list[str],
+    tmp_path: Path,
+    *,
+    name: str,
+    text: str,
+    more: tuple[str, ...],
+) -> None:
+    from wheelfarm.errors import BadInputError
+
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    before = parse_toml(text, name)
+    words = two_hosts if more == ("profiles",) else more
+    try:
+        write(name, *words, packages=("flash-attn",) if words is two_hosts else ("diso",))
+    except BadInputError:
+        assert path.read_text(encoding="utf-8") == text
+        return
+    after = parse_toml(path.read_text(encoding="utf-8"), name)
+    assert set(before) <= set(after)
+    assert set(before.get("tool", {})) <= set(after["tool"])
+    assert main(["resolve", "--check", str(path)]) == 0

@@ -106,30 +106,36 @@ def _pylock(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
 
 
 def _pixi(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
-    yield from _sources(document.get("pypi-dependencies", {}), "")
-    features = document.get("feature", {})
-    note = document.get("tool", {}).get("wheelfarm", {}).get("lock", {})
-    profiles = note.get("profiles", {})
-    for name, feature in features.items():
-        known = next((each for each in profiles if each.lower() == name), "")
-        yield from _sources(feature.get("pypi-dependencies", {}), known)
+    yield from _sources(document.get("pypi-dependencies"), "")
+    note = _table(_table(_table(document, "tool"), "wheelfarm"), "lock")
+    profiles = _table(note, "profiles")
+    for name, feature in _table(document, "feature").items():
+        packages = feature.get("pypi-dependencies") if isinstance(feature, Mapping) else None
+        yield from _sources(packages, name if name in profiles else "")
 
 
 def _uv(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
-    project = document.get("project", {})
-    groups = {"": project.get("dependencies", []), **project.get("optional-dependencies", {})}
+    project = _table(document, "project")
+    groups = {"": project.get("dependencies"), **_table(project, "optional-dependencies")}
     for profile, lines in groups.items():
-        for match in filter(None, (_REQUIREMENT.fullmatch(str(line)) for line in lines)):
+        texts = map(str, lines) if isinstance(lines, list) else ()
+        for match in filter(None, map(_REQUIREMENT.fullmatch, texts)):
             yield LockedWheel(
-                name=match["name"],
+                name=normalized(match["name"]),
                 url=match["url"],
                 sha256=match["sha256"],
                 profiles=(profile,),
             )
 
 
-def _sources(table: Mapping[str, Any], profile: str) -> Iterable[LockedWheel]:
-    for name, entry in table.items():
+def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the table at a key; an empty one where there is none, or something else."""
+    found = document.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _sources(table: Any, profile: str) -> Iterable[LockedWheel]:
+    for name, entry in table.items() if isinstance(table, Mapping) else ():
         url = entry.get("url") if isinstance(entry, Mapping) else None
         match = _URL.fullmatch(url) if isinstance(url, str) else None
         if match is not None:

@@ -17,7 +17,7 @@ from wheelfarm.model.versions import Minor
 from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.lock import Profile, Question, hashed_address
 from wheelfarm.resolve.resolution import Resolution
-from wheelfarm.resolve.writers.tables import key_of, table_at, write_note
+from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of, write_note
 
 _SUBDIRS = {
     "linux_x86_64": "linux-64",
@@ -57,7 +57,6 @@ def write(
         workspace = table_at(document, "workspace")
         workspace["name"] = "environment"
         workspace["channels"] = ["conda-forge"]
-        workspace["platforms"] = tomlkit.array()
     for profile in profiles:
         writer = _Writer(
             document=document,
@@ -70,7 +69,7 @@ def write(
         if profile.name or feature:
             writer.environment(alone=bool(profile.name))
     write_note(document, question)
-    return {PurePath(name).name: tomlkit.dumps(document)}
+    return {PurePath(name).name: text_of(document, name)}
 
 
 class _Writer:
@@ -102,8 +101,11 @@ class _Writer:
     def platform(self) -> None:
         """State the platform, and libc and CUDA in the form that this pixi takes."""
         needs = self.needs()
-        workspace = self.document.get("workspace", self.document.get("project"))
-        platforms = workspace.setdefault("platforms", tomlkit.array())
+        head = "workspace" if "workspace" in self.document else "project"
+        workspace = table_at(self.document, head)
+        if "platforms" not in workspace:
+            workspace["platforms"] = tomlkit.array()
+        platforms = list_at(workspace, "platforms", f"{head}.platforms")
         if self.version < PLATFORM_TABLES:
             if self.subdir not in [str(each) for each in platforms]:
                 platforms.append(self.subdir)
@@ -191,8 +193,9 @@ class _Writer:
         Raises BadInputError where a table of this platform states the project too, as that one
         counts more.
         """
-        for target, rest in self.table().get("target", {}).items():
-            packages = rest.get("pypi-dependencies", {})
+        targets = self.table("target") if "target" in self.table() else {}
+        for target in targets:
+            packages = targets[target].get("pypi-dependencies", {})
             if _is_of(str(target), self.subdir) and (key := key_of(packages, name)) in packages:
                 head = f"feature.{self.feature}." if self.feature else ""
                 place = f"{head}target.{target}.pypi-dependencies.{key}"
@@ -231,7 +234,7 @@ class _Writer:
         features = environment
         if isinstance(environment, Mapping):
             features = environment.get("features", [])
-        return self.feature in list(features)
+        return isinstance(features, list) and self.feature in features
 
 
 def _is_of(target: str, subdir: str) -> bool:

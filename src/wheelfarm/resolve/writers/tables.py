@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
+from tomlkit.items import InlineTable
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
+from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.lock import Question
 
 
@@ -15,12 +17,43 @@ def table_at(document: Any, *path: str) -> Any:
     place = document
     for depth, key in enumerate(path):
         if key not in place:
-            place[key] = tomlkit.table(is_super_table=depth + 1 < len(path))
+            # What stands in braces has nothing but braces in it.
+            place[key] = (
+                tomlkit.inline_table()
+                if isinstance(place, InlineTable)
+                else tomlkit.table(is_super_table=depth + 1 < len(path))
+            )
         place = place[key]
         if not hasattr(place, "keys"):
             message = f"{'.'.join(path[: depth + 1])} is no table"
             raise BadInputError(message)
     return place
+
+
+def list_at(table: Any, key: str, where: str) -> Any:
+    """Return the list at a table's key, made where there is none; BadInputError for another."""
+    found = table.setdefault(key, tomlkit.array().multiline(multiline=True))
+    if not isinstance(found, list):
+        message = f"{where} is no list"
+        raise BadInputError(message)
+    return found
+
+
+def text_of(document: Any, name: str) -> str:
+    """Return a document's text; BadInputError where its layout would lose or move a key.
+
+    Keys with dots at the top that come back to a table they left are such a layout.
+    """
+    text = tomlkit.dumps(document)
+    try:
+        same = parse_toml(text, name) == document.unwrap()
+    except BadInputError:
+        same = False
+    if not same:
+        message = f"{name} is laid out so that it cannot be changed without loss"
+        hint = "write its dotted keys as tables, each table in one piece, and run again"
+        raise BadInputError(message, hint=hint)
+    return text
 
 
 def key_of(table: Any, name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
+from tomlkit.items import Array, InlineTable
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
@@ -19,7 +20,7 @@ from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, hashed_address, merged
 from wheelfarm.resolve.markers import marker_environment, marker_holds
 from wheelfarm.resolve.torch_pin import TorchPin
-from wheelfarm.resolve.writers.tables import key_of, table_at, write_note
+from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of, write_note
 
 
 def write(
@@ -42,7 +43,7 @@ def write(
     if len(profiles) > 1:
         _add_conflicts(document, [profile.name for profile in profiles])
     write_note(document, question)
-    return {PurePath(name).name: tomlkit.dumps(document)}
+    return {PurePath(name).name: text_of(document, name)}
 
 
 def _sources(document: Any, profiles: Sequence[Profile]) -> Any:
@@ -50,7 +51,12 @@ def _sources(document: Any, profiles: Sequence[Profile]) -> Any:
     pins = [profile.resolution.torch for profile in profiles]
     if any(pin is not None and pin.index for pin in pins):
         return table_at(document, "tool", "uv", "sources")
-    return document.get("tool", {}).get("uv", {}).get("sources", {})
+    place = document
+    for depth, key in enumerate(path := ("tool", "uv", "sources")):
+        if key not in place:
+            return {}
+        place = table_at(document, *path[: depth + 1])
+    return place
 
 
 def _requires_python(profiles: Sequence[Profile]) -> str:
@@ -87,10 +93,10 @@ def _index_name(pin: TorchPin) -> str:
 def _add_index(document: Any, name: str, url: str) -> None:
     uv = table_at(document, "tool", "uv")
     if "index" not in uv:
-        uv["index"] = tomlkit.aot()
-    if any(entry.get("name") == name for entry in uv["index"]):
+        uv["index"] = tomlkit.array() if isinstance(uv, InlineTable) else tomlkit.aot()
+    if any(entry.get("name") == name for entry in list_at(uv, "index", "tool.uv.index")):
         return
-    entry = tomlkit.table()
+    entry: Any = tomlkit.inline_table() if isinstance(uv["index"], Array) else tomlkit.table()
     entry["name"] = name
     entry["url"] = url
     entry["explicit"] = True
@@ -100,15 +106,15 @@ def _add_index(document: Any, name: str, url: str) -> None:
 def _add_requirements(document: Any, profile: Profile) -> None:
     project = table_at(document, "project")
     place = "optional-dependencies" if profile.name else "dependencies"
-    if place in project.get("dynamic", []):
+    if place in list(project.get("dynamic") or []):
         message = f"project.{place} is dynamic: what is written there would be an error"
         raise BadInputError(message, hint="take it out of project.dynamic, or write another format")
     if profile.name:
         extras = table_at(document, "project", place)
         key = key_of(extras, profile.name)
-        listed = extras.setdefault(key, tomlkit.array().multiline(multiline=True))
+        listed = list_at(extras, key, f"project.{place}.{key}")
     else:
-        listed = project.setdefault(place, tomlkit.array().multiline(multiline=True))
+        listed = list_at(project, place, f"project.{place}")
     pin = profile.resolution.torch
     wanted = [] if pin is None else list(pin.requirements())
     wanted += [
@@ -163,7 +169,7 @@ def _add_conflicts(document: Any, names: Sequence[str]) -> None:
         extra["extra"] = name
         entry.append(extra)
     wanted = [{"extra": name} for name in names]
-    known = uv.get("conflicts", [])
+    known = list_at(uv, "conflicts", "tool.uv.conflicts") if "conflicts" in uv else []
     if any(list(each) == wanted for each in known):
         return
     conflicts = tomlkit.array()

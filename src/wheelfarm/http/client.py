@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from wheelfarm import __version__
@@ -23,6 +23,7 @@ from wheelfarm.http.answer import (
 from wheelfarm.http.cache import Cache, Cached
 from wheelfarm.http.connection import (
     Pool,
+    opened,
     own_certificates,
     proxy_for,
     proxy_headers,
@@ -344,7 +345,7 @@ class Client:
         while True:
             connection, used = self._pool.take(parts)
             try:
-                with _opened(body) as data:
+                with opened(body) as data:
                     connection.request(method, request_target(parts, proxy), data, headers=own)
                 return connection, connection.getresponse()
             except (http.client.RemoteDisconnected, ConnectionError, BrokenPipeError):
@@ -387,15 +388,6 @@ class Client:
             except (http.client.HTTPException, OSError, zlib.error) as error:
                 why, wait = why_it_failed(url, error), 0.0
         raise UnreachableError(url, f"{why} ({self.attempts} attempts)")
-
-
-@contextmanager
-def _opened(body: "bytes | Path") -> Iterator[bytes | IO[bytes] | None]:
-    if isinstance(body, Path):
-        with body.open("rb") as stream:
-            yield stream
-    else:
-        yield body or None
 
 
 def _response_of(cached: Cached) -> Response:

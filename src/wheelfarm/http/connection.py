@@ -8,8 +8,10 @@ import base64
 import http.client
 import os
 import threading
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 from urllib.parse import SplitResult, quote, unquote
 
 from wheelfarm.http.credentials import origin
@@ -142,3 +144,13 @@ def request_target(parts: SplitResult, proxy: SplitResult | None) -> str:
     if proxy is not None and parts.scheme == "http":
         return f"http://{parts.netloc.rpartition('@')[2]}{path}"
     return path
+
+
+@contextmanager
+def opened(body: "bytes | Path") -> Iterator[bytes | IO[bytes] | None]:
+    """Yield what a request sends: bytes, or an open file; None for nothing."""
+    if isinstance(body, Path):
+        with body.open("rb") as stream:
+            yield stream
+    else:
+        yield body or None

@@ -128,7 +128,20 @@ def test_what_is_asked_ahead_is_asked_once_however_it_is_written(
 
 
 @pytest.mark.parametrize(
-    "text", ['{"packages": {"diso": {"url": 3}}}', '{"packages": []}', "[" * 100_000, "\\xff"]
+    "text",
+    [
+        *(
+            '{"packages": 3}',
+            '{"packages": null}',
+            '{"packages": []}',
+            "3",
+            "no JSON",
+            "[" * 100_000,
+        ),
+        "[" * 100_000,
+        *('{"packages": {"diso": 3}}', '{"packages": {"diso": {"url": 3}}}'),
+        '{"packages": {"diso": {"url": "http://[x", "sha256": 3}}}',
+    ],
 )
 def test_what_is_faulty_is_told_by_its_reader(text: str, site: FarmSite, server: Loopback) -> None:
     path = site.folder / "manifest/index.json"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomlkit
 
 from tests.fake_environment import install_torch, make_environment, site_packages
 from tests.farm_site import FarmSite
@@ -406,6 +407,30 @@ def test_a_file_with_both_line_ends_keeps_each(write: Writer, tmp_path: Path) ->
     path.write_bytes(PIXI.replace("[workspace]\n", "[workspace]\r\n").encode())
     write("pixi.toml")
     assert b'[workspace]\r\nname = "mine"\n' in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "packages",
+    [
+        *("3", "[3]", '[{name = "diso", tool = "x"}]', '[{name = "diso", wheels = 3}]'),
+        *('[{name = "diso", wheels = [3]}]', '[{name = "diso", wheels = [{hashes = 3}]}]'),
+        *('[{name = "diso", tool = {wheelfarm = 3}}]', '[{name = "diso", marker = 3}]'),
+        '[{name = "diso", wheels = [{path = "a.whl", hashes = {sha512 = "0"}}]}]',
+    ],
+)
+def test_a_damaged_pylock_is_bad_input(write: Writer, tmp_path: Path, packages: str) -> None:
+    from wheelfarm.errors import BadInputError
+    from wheelfarm.resolve.locked import read_lock
+
+    write("pylock.toml")
+    path = tmp_path / "pylock.toml"
+    document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    assert len(read_lock(path).wheels) == len(document["packages"])
+    del document["packages"]
+    note = tomlkit.dumps(document)
+    path.write_text(note.replace("[tool", f"packages = {packages}\n[tool", 1), encoding="utf-8")
+    with pytest.raises(BadInputError, match="packages"):
+        read_lock(path)
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "constraints.txt", "pylock.toml"])

@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
@@ -44,13 +44,26 @@ def ask_ahead(client: Client, address: str | None, wanted: Iterable[str] = ()) -
     names = [normalized(match[0]) for match in found if match is not None]
 
     def ask_parts(answer: Response) -> None:
-        # What is no manifest is told by its reader.
-        with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError, BadInputError):
-            packages = json.loads(answer.body)["packages"]
-            for name in filter(packages.__contains__, names[:AT_ONCE]):
-                client.ahead(part_address(url, packages[name]["url"]), accept=JSON)
+        for part in _parts_of(answer.body, names[:AT_ONCE]):
+            with contextlib.suppress(BadInputError):
+                client.ahead(part_address(url, part), accept=JSON)
 
     client.ahead(url, accept=JSON, then=ask_parts)
+
+
+def _parts_of(body: bytes, names: Iterable[str]) -> Iterator[str]:
+    """Yield what a manifest says of where parts stand; what is faulty is left to its reader."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return
+    packages = document.get("packages") if isinstance(document, dict) else None
+    if not isinstance(packages, dict):
+        return
+    for entry in map(packages.get, names):
+        url = entry.get("url") if isinstance(entry, dict) else None
+        if isinstance(url, str):
+            yield url
 
 
 def index_root(address: str) -> str:

@@ -127,8 +127,6 @@ def _libc(asked: Interpreter) -> Libc | None:
 
 def _musl(executable: Path) -> Libc | None:
     """Ask the loader that the interpreter names in its ELF header, as musl has no other way."""
-    import re
-
     from wheelfarm.run import run
 
     try:

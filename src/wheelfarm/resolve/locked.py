@@ -7,7 +7,7 @@ from typing import Any
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
-from wheelfarm.reading import parse_json, parse_toml, read_text
+from wheelfarm.reading import Reader, parse_json, parse_toml, read_text
 from wheelfarm.resolve.lock import LockedWheel, Question
 from wheelfarm.resolve.writers.requirements import NOTE
 from wheelfarm.values import value
@@ -51,7 +51,7 @@ def read_lock(path: Path) -> Lock:
         raise _not_ours(path)
     if "lock-version" in document:
         note = {key: value for key, value in ours.items() if key != "torch"}
-        wheels = tuple(_pylock(document))
+        wheels = tuple(_pylock(Reader(document, str(path))))
     else:
         note = ours.get("lock", {})
         is_pixi = "workspace" in document or "project" not in document
@@ -91,18 +91,22 @@ def _requirements(path: Path, text: str) -> Lock:
     return Lock(path=path, question=Question.read(note, str(path)), wheels=wheels)
 
 
-def _pylock(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
-    for package in document.get("packages", []):
-        if package.get("tool", {}).get("wheelfarm", {}).get(DEPENDENCY):
+def _pylock(document: Reader) -> Iterable[LockedWheel]:
+    for package in document.tables("packages"):
+        tool = package.table("tool")
+        ours = None if tool is None else tool.table("wheelfarm")
+        if ours is not None and ours.boolean(DEPENDENCY, default=False):
             continue
-        names = tuple(_EXTRA.findall(str(package.get("marker", "")))) or ("",)
-        for wheel in package.get("wheels", []):
+        names = tuple(_EXTRA.findall(package.string("marker", ""))) or ("",)
+        for wheel in package.tables("wheels"):
+            hashes = wheel.table("hashes")
             yield LockedWheel(
-                name=str(package.get("name")),
-                url=str(wheel.get("url") or wheel.get("path")),
-                sha256=str(wheel.get("hashes", {}).get("sha256")),
+                name=package.string("name"),
+                url=wheel.string("url" if wheel.has("url") else "path"),
+                sha256="" if hashes is None else hashes.string("sha256"),
                 profiles=names,
             )
+    document.finish()
 
 
 def _pixi(document: Mapping[str, Any]) -> Iterable[LockedWheel]:

@@ -130,14 +130,7 @@ def test_what_is_asked_ahead_is_asked_once_however_it_is_written(
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            '{"packages": 3}',
-            '{"packages": null}',
-            '{"packages": []}',
-            "3",
-            "no JSON",
-            "[" * 100_000,
-        ),
+        *('{"packages": 3}', '{"packages": null}', '{"packages": []}', "3", "no JSON"),
         "[" * 100_000,
         *('{"packages": {"diso": 3}}', '{"packages": {"diso": {"url": 3}}}'),
         '{"packages": {"diso": {"url": "http://[x", "sha256": 3}}}',

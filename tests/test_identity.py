@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import wheelfarm
+from wheelfarm.build.cache_budget import inventory
 from wheelfarm.identity import code_identity
 from wheelfarm.verify.facts_cache import facts_folder
 
@@ -42,3 +43,13 @@ def test_facts_that_other_code_read_are_not_used(source: Path) -> None:
     (source / "facts" / "elf.py").write_text("x = 2\n", encoding="utf-8")
     code_identity.cache_clear()
     assert facts_folder() != before
+
+
+def test_facts_are_kept_where_the_budget_of_all_caches_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WHEELFARM_CACHE", str(tmp_path))
+    kept = facts_folder() / "entry.json"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("{}", encoding="utf-8")
+    assert [item.path for item in inventory(tmp_path) if item.kind == "facts"] == [kept]

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from pathlib import Path
 
 from wheelfarm import files
@@ -12,6 +11,7 @@ from wheelfarm.facts.model import Problem, WheelFacts
 from wheelfarm.facts.wheel import read_wheel
 from wheelfarm.identity import code_identity
 from wheelfarm.model.wheel_name import WheelName
+from wheelfarm.places import cache_root
 from wheelfarm.reading import read_json
 from wheelfarm.values import replace
 
@@ -20,8 +20,7 @@ logger = logging.getLogger(__name__)
 
 def facts_folder() -> Path:
     """Return the folder of the cache, under the user's: one for each state of the readers' code."""
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "wheelfarm" / "facts" / code_identity("facts", "model")
+    return cache_root() / "facts" / code_identity("facts", "model")
 
 
 def cached_facts(wheel: Path, folder: Path) -> WheelFacts:

@@ -68,7 +68,9 @@ def test_the_result_installs_with_pip_and_uv_and_stays(renamed: Path, tmp_path: 
     if uv is None:
         pytest.skip("uv is not installed")
     venv = tmp_path / "venv"
-    subprocess.run([uv, "venv", "--quiet", "--offline", str(venv)], check=True)
+    subprocess.run(
+        [uv, "venv", "--quiet", "--offline", "--python", sys.executable, venv], check=True
+    )
     listed = tmp_path / "requirements.txt"
     listed.write_text(f"demo @ {wheel.as_uri()}\n")
     words = ["pip", "sync", "--offline", "--python", str(venv / "bin/python"), str(listed)]

@@ -7,7 +7,8 @@ from tests.grid.grids import grid_of, make_policy
 from tests.grid.strategies import LINES, recipes, upstream_facts
 from wheelfarm.model.cell import CellId
 from wheelfarm.recipes.model import Recipe
-from wheelfarm.upstream.model import UpstreamFacts, cxx_abi
+from wheelfarm.upstream.cxx_abi import cxx_abi
+from wheelfarm.upstream.model import UpstreamFacts
 
 
 @settings(max_examples=60)

@@ -13,8 +13,8 @@ from wheelfarm.model.arch import Arch
 from wheelfarm.model.platform import LINUX_AARCH64, LINUX_X86_64, WINDOWS_AMD64, Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
+from wheelfarm.upstream.cxx_abi import cxx_abi
 from wheelfarm.upstream.facts import committed_facts, dump_facts, read_facts, read_sources
-from wheelfarm.upstream.model import cxx_abi
 
 TEXT = resources.files("wheelfarm.upstream").joinpath("facts.json").read_text("utf-8")
 

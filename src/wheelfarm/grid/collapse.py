@@ -13,7 +13,7 @@ from wheelfarm.grid.points import Accepted
 from wheelfarm.model.cell import Cell, CellId
 from wheelfarm.model.python import PythonTag
 from wheelfarm.recipes.model import Recipe
-from wheelfarm.upstream.model import cxx_abi
+from wheelfarm.upstream.cxx_abi import cxx_abi
 
 
 def collapse(

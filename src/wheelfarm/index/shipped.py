@@ -10,7 +10,8 @@ from wheelfarm.model.axis import CxxAbi
 from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
-from wheelfarm.upstream.model import UpstreamFacts, cxx_abi
+from wheelfarm.upstream.cxx_abi import cxx_abi
+from wheelfarm.upstream.model import UpstreamFacts
 
 
 class Shipped(Protocol):

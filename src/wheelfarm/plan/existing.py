@@ -15,7 +15,7 @@ from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.wheel_name import Label, WheelName
 from wheelfarm.plan.model import StoredWheel
-from wheelfarm.upstream.model import cxx_abi
+from wheelfarm.upstream.cxx_abi import cxx_abi
 
 
 @dataclass(frozen=True, slots=True)

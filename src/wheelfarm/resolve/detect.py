@@ -26,7 +26,7 @@ from wheelfarm.resolve.torch_files import label_accelerator, official_cxx_abi, r
 
 T = TypeVar("T")
 
-_PLATFORM = re.compile(r"linux_[a-z0-9_]+|windows_(amd64|arm64|x86)|macosx_(arm64|x86_64)")
+_PLATFORM = r"linux_[a-z0-9_]+|windows_(amd64|arm64|x86)|macosx_(arm64|x86_64)"
 
 
 def detect(stated: Mapping[str, str | None], host_file: Path | None = None) -> Host:
@@ -187,7 +187,7 @@ def _state_python(host: Host, given: _Given) -> Host:
 
 def _platform(text: str) -> str:
     """Read a platform's word; BadInputError for the tag of a wheel, pixi's name and the like."""
-    if _PLATFORM.fullmatch(text) is None:
+    if re.fullmatch(_PLATFORM, text) is None:
         message = f"{text!r} is no platform"
         hint = "give linux_x86_64, linux_aarch64, windows_amd64, windows_arm64 or macosx_arm64"
         raise BadInputError(message, hint=hint)

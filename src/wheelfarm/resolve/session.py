@@ -33,7 +33,7 @@ FORMATS = {
 #: Formats that go into a file of the user's; the others are files of our own.
 EDITED = frozenset({"pixi", "uv"})
 #: A profile's name is an extra's, a feature's, an environment's and a part of a file's.
-_PROFILE = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_PROFILE = r"[a-z0-9]+(-[a-z0-9]+)*"
 
 
 @value
@@ -175,7 +175,7 @@ def hosts(
     found: dict[str, Host] = {}
     for word in profiles:
         name, equals, path = word.partition("=")
-        if not equals or not _PROFILE.fullmatch(name) or name == "default":
+        if not equals or not re.fullmatch(_PROFILE, name) or name == "default":
             message = f"--profile {word!r} is not of the form name=host.json"
             hint = "names have small letters, digits and hyphens between them; not 'default'"
             raise UsageError(message, hint=hint)

@@ -167,7 +167,7 @@ def official_cxx_abi(
     version: Version, accelerator: Accelerator | None, platform: str
 ) -> Fact[CxxAbi]:
     """Return the C++ ABI of PyTorch's own Linux wheel of a release."""
-    from wheelfarm.upstream.model import cxx_abi
+    from wheelfarm.upstream.cxx_abi import cxx_abi
 
     known = next((each for each in PLATFORMS if each.identifier == platform), None)
     if known is None or accelerator is None:

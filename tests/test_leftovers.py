@@ -153,7 +153,8 @@ def test_gc_removes_leftovers_whatever_the_budget(
 
 def test_a_budget_holds_all_that_the_cache_keeps(tmp_path: Path) -> None:
     for place in (
-        "compilers/cu130/8d/object", "downloads/source.tar.gz", "facts/v1/ab/abc.json", "1.page",
+        "compilers/cu130/8d/object", "downloads/source.tar.gz", "facts/v1/ab/abc.json",
+        "pages/1.page",
         "environments/cu130/lib.so", "floors/glibc-2.28-x/record.json",
         "jit/v1/name/key/result-1/name.so",
     ):  # fmt: skip

@@ -18,19 +18,19 @@ def home_or_none() -> Path | None:
         return None
 
 
-def home(variable: str) -> Path:
-    """Return the user's home; CouldNotLookError where none is known, with ``variable`` as a way."""
+def _home() -> Path:
+    """Return the user's home; CouldNotLookError where none is known."""
     found = home_or_none()
     if found is None:
         message = "this user has no home folder: HOME is not set, and the system knows none"
-        raise CouldNotLookError(message, hint=f"set HOME, or {variable}")
+        raise CouldNotLookError(message, hint=f"set HOME, or {CACHE_VARIABLE}")
     return found
 
 
-def cache_root(environ: Mapping[str, str] = os.environ, *, variable: str = CACHE_VARIABLE) -> Path:
+def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of all caches of this user: WHEELFARM_CACHE, else the system's usual place.
 
-    Raises CouldNotLookError where no home is known, with ``variable`` as a way.
+    Raises CouldNotLookError where no home is known.
     """
     if given := environ.get(CACHE_VARIABLE, "").strip():
         return Path(given).expanduser().absolute()
@@ -38,7 +38,7 @@ def cache_root(environ: Mapping[str, str] = os.environ, *, variable: str = CACHE
         return Path(local) / "wheelfarm" / "cache"
     if base := environ.get("XDG_CACHE_HOME", "").strip():
         return Path(base).expanduser().absolute() / "wheelfarm"
-    return home(variable) / ".cache" / "wheelfarm"
+    return _home() / ".cache" / "wheelfarm"
 
 
 def make_folder(folder: Path) -> Path:

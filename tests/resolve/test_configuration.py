@@ -93,7 +93,9 @@ def test_a_login_in_the_index_address_opens_its_files_and_stands_nowhere(
     code, out, err = run(capsys, "--index", index, "--json")
     assert SECRET not in out + err
     assert refused == []
-    kept = b"".join(path.read_bytes() for path in (tmp_path / "cache").rglob("*.page"))
+    kept = b"".join(
+        path.read_bytes() for path in (tmp_path / "cache/wheelfarm/pages").glob("*.page")
+    )
     assert SECRET.encode() not in kept
 
 
@@ -212,7 +214,7 @@ def test_a_user_without_a_home_has_no_settings_and_no_netrc(
     assert run(capsys, "--index", server.url)[0] == 0
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert run(capsys, "--index", server.url, "--no-cache")[0] == 0
-    with pytest.raises(CouldNotLookError, match="WHEELFARM_CACHE_DIR"):
+    with pytest.raises(CouldNotLookError, match=r"set HOME, or WHEELFARM_CACHE$"):
         run(capsys, "--index", server.url)
 
 

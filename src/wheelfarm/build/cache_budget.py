@@ -101,7 +101,7 @@ def _kept(cache: Path) -> Iterator[Kept]:
         yield _file("download", path)
     for path in _files(cache / "facts"):
         yield _file("facts", path)
-    for path in cache.glob("*.page"):
+    for path in _files(cache / "pages"):
         yield _file("page", path)
     for folder in _folders(cache / "environments"):
         yield _folder("environment", folder)

@@ -35,9 +35,8 @@ class Cached:
 
 
 def default_folder() -> Path:
-    """Return the folder of the user's pages: WHEELFARM_CACHE_DIR, else that of all caches."""
-    given = os.environ.get("WHEELFARM_CACHE_DIR")
-    return Path(given) if given else cache_root(variable="WHEELFARM_CACHE_DIR")
+    """Return the folder of the user's pages, beside all other caches."""
+    return cache_root() / "pages"
 
 
 class Cache:

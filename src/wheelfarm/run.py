@@ -146,16 +146,21 @@ class _Guard:
     _lock = threading.Lock()
     _process: "subprocess.Popen[str] | None" = None
     _owner = 0
+    _mark = ""
 
     @classmethod
-    def tell(cls, word: str, session: int) -> None:
+    def announce(cls, env: Mapping[str, str] | None) -> dict[str, str] | None:
+        """Tell the guard that a program is about to start; return the program's environment.
+
+        A kill between the start and the session's number then finds the program by its mark.
+        """
         if not cls.wanted:
-            return
+            return None if env is None else dict(env)
         with cls._lock:
-            (cls.sessions.add if word == "+" else cls.sessions.discard)(session)
             if cls._process is None or cls._owner != os.getpid():
+                cls._mark = os.urandom(16).hex()
                 cls._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", guard.__file__],
+                    [sys.executable, "-I", "-S", guard.__file__, cls._mark],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -163,11 +168,32 @@ class _Guard:
                     start_new_session=True,
                 )
                 cls._owner = os.getpid()
-            stream = cls._process.stdin
-            if stream is not None:
-                with contextlib.suppress(BrokenPipeError):
-                    stream.write(f"{word}{session}\n")
-                    stream.flush()
+            cls._write("?")
+        return {**(os.environ if env is None else env), guard.VARIABLE: cls._mark}
+
+    @classmethod
+    def withdraw(cls) -> None:
+        """Tell the guard that the announced program could not be started."""
+        if cls.wanted:
+            with cls._lock:
+                cls._write("!")
+
+    @classmethod
+    def tell(cls, word: str, session: int) -> None:
+        """Tell the guard that a session began (``+``) or ended (``-``)."""
+        if not cls.wanted:
+            return
+        with cls._lock:
+            (cls.sessions.add if word == "+" else cls.sessions.discard)(session)
+            cls._write(f"{word}{session}")
+
+    @classmethod
+    def _write(cls, line: str) -> None:
+        stream = None if cls._process is None else cls._process.stdin
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stream.write(f"{line}\n")
+                stream.flush()
 
 
 def run(
@@ -241,18 +267,7 @@ class _Call:
 
     def _start(self, stdout: int | IO[str], stderr: int) -> "subprocess.Popen[str]":
         try:
-            return subprocess.Popen(
-                self.words,
-                cwd=self.cwd,
-                env=None if self.env is None else dict(self.env),
-                stdin=subprocess.DEVNULL if self.stdin is None else subprocess.PIPE,
-                stdout=stdout,
-                stderr=stderr,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                start_new_session=True,
-            )
+            return self._opened(stdout, stderr)
         except FileNotFoundError as error:
             if self.cwd is not None and not self.cwd.is_dir():
                 message = f"the working folder {self.cwd} does not exist"
@@ -262,6 +277,25 @@ class _Call:
         except OSError as error:
             message = f"{self.words[0]} could not be started: {error.strerror}"
             raise CouldNotLookError(message) from error
+
+    def _opened(self, stdout: int | IO[str], stderr: int) -> "subprocess.Popen[str]":
+        env = _Guard.announce(self.env)
+        try:
+            return subprocess.Popen(
+                self.words,
+                cwd=self.cwd,
+                env=env,
+                stdin=subprocess.DEVNULL if self.stdin is None else subprocess.PIPE,
+                stdout=stdout,
+                stderr=stderr,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                start_new_session=True,
+            )
+        except BaseException:
+            _Guard.withdraw()
+            raise
 
 
 def _wait(

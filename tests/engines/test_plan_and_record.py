@@ -342,6 +342,33 @@ run(["bash", "-c", "set -m; sleep 600 & echo $! > {pid}.part; mv {pid}.part {pid
 """
 
 
+KILLED_BEFORE_IT_NAMES_THE_PROGRAM = """
+import os, signal
+from pathlib import Path
+from wheelfarm import run
+
+def killed(word, session):
+    Path({pid!r}).write_text(str(session))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+run.guard_children()
+run.run(["true"])
+run._Guard.tell = killed
+run.run(["sleep", "600"], env={{"PATH": os.environ["PATH"]}})
+"""
+
+
+def test_a_program_dies_whose_starter_was_killed_right_after_the_start(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    script = KILLED_BEFORE_IT_NAMES_THE_PROGRAM.format(pid=str(pid))
+    ended = subprocess.run([sys.executable, "-c", script], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    end = time.monotonic() + 60
+    while guard.session_members(int(pid.read_text())):
+        assert time.monotonic() < end, "the program lives on"
+        time.sleep(0.02)
+
+
 def test_nothing_outlives_a_killed_process(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     process = subprocess.Popen([sys.executable, "-c", RUNS_A_COMPILER.format(pid=pid)])

@@ -231,7 +231,7 @@ def test_json_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch, encodin
         ("ModuleNotFoundError('no', name='wheelfarm.gone')", 70, "a fault of wheelfarm"),
         ("KeyError('x')", 70, "a fault of wheelfarm"),
         ("PermissionError(13, 'Permission denied', '/the/place')", 2, "/the/place: Permission"),
-        ("BrokenPipeError()", 0, ""),
+        ("BrokenPipeError(32, 'Broken pipe', '/the/socket')", 2, "/the/socket: Broken pipe"),
     ],
 )
 def test_a_crash_never_ends_with_the_status_of_a_verdict(
@@ -249,6 +249,57 @@ cli.entry_point()
     assert done.returncode == status, done.stderr
     assert words in done.stderr
     assert ("Traceback" in done.stderr) == (status == 70)
+
+
+#: Writes more than a pipe holds, then does its work, then answers with a verdict.
+TALKS_AND_WORKS = """
+import sys, pathlib, wheelfarm.cli as cli
+from wheelfarm.cli.output import print_json
+def talk(argv):
+    for number in range(5000):
+        print("a line of a long table", number)
+    print_json("wheelfarm.test/1", {})
+    pathlib.Path(sys.argv[1]).write_text("done")
+    print("the last line", file=sys.stderr)
+    return 1
+cli.main = talk
+cli.entry_point()
+"""
+
+
+@pytest.mark.parametrize(
+    ("redirection", "status", "said"),
+    [
+        ("| head -n 1", 1, "the last line"),
+        (">&-", 1, "the last line"),
+        ("2>&1 | head -n 1", 1, ""),
+        ("2>&-", 1, ""),
+        ("2>/dev/full", 1, ""),
+        ("<&- >/dev/null", 1, "the last line"),
+    ],
+)
+def test_who_reads_the_output_changes_neither_work_nor_status(
+    tmp_path: Path, redirection: str, status: int, said: str
+) -> None:
+    work = tmp_path / "work"
+    line = f'set -o pipefail; "$@" {redirection}'
+    done = subprocess.run(
+        ["bash", "-c", line, "bash", sys.executable, "-c", TALKS_AND_WORKS, str(work)],
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    assert work.read_text() == "done"
+    assert done.stderr.strip() == said
+
+
+def test_a_full_disk_behind_the_output_is_told() -> None:
+    command = [sys.executable, "-m", "wheelfarm", "host", "--json"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
+        )
+    assert done.returncode == 2
+    assert done.stderr == "wheelfarm: standard output: No space left on device\n"
 
 
 def test_the_extras_modules_are_those_of_the_project() -> None:

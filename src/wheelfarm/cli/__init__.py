@@ -125,7 +125,7 @@ def entry_point() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     # Imports make thousands of objects that stay: looking through them costs a tenth of a start.
     gc.set_threshold(50_000)
-    _write_any_text()
+    _settle_streams()
     try:
         status = main(sys.argv[1:])
         sys.stdout.flush()
@@ -133,10 +133,6 @@ def entry_point() -> None:
         status = _refused(error)
     except KeyboardInterrupt:
         status = _refused(InterruptedByUserError("interrupted; finished steps are kept"))
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): no error of ours, and nothing to flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
     except ModuleNotFoundError as error:
         extra = EXTRA_MODULES.get((error.name or "").partition(".")[0])
         if extra is None:
@@ -191,11 +187,50 @@ def _own_fault() -> int:
     return INTERNAL_FAULT
 
 
-def _write_any_text() -> None:
-    """Let both streams take every name: what they cannot encode is written escaped."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
+class _Output(io.FileIO):
+    """Standard output or error whose end changes neither what is done nor what is answered."""
+
+    def __init__(self, descriptor: int, *, lossy: bool) -> None:
+        super().__init__(descriptor, "w", closefd=False)
+        self._lossy = lossy
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            # The reader went away (`| head`): the work goes on, and its status stays true.
+            _discard(self.fileno())
+        except OSError as error:
+            _discard(self.fileno())  # What is left in buffers would fail once more at the end.
+            if not self._lossy:
+                error.filename = "standard output"
+                raise
+        return memoryview(data).nbytes
+
+
+def _discard(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _settle_streams() -> None:
+    """Let both streams take every name, and be there; what they cannot encode is escaped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # It was closed (`>&-`): no file of ours may get its number.
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper) and stream.isatty():
             stream.reconfigure(errors="backslashreplace")
+        elif isinstance(stream, io.TextIOWrapper):
+            output = io.TextIOWrapper(
+                io.BufferedWriter(_Output(stream.fileno(), lossy=name == "stderr")),
+                encoding=stream.encoding,
+                errors="backslashreplace",
+                line_buffering=stream.line_buffering,
+                write_through=stream.write_through,
+            )
+            setattr(sys, name, output)
 
 
 def _verb_module(verb: str) -> ModuleType:

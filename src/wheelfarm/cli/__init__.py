@@ -219,7 +219,8 @@ def _settle_streams() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # It was closed (`>&-`): no file of ours may get its number.
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+            nothing = os.open(os.devnull, os.O_WRONLY)
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(nothing, "w"), encoding="utf-8"))
         elif isinstance(stream, io.TextIOWrapper) and stream.isatty():
             stream.reconfigure(errors="backslashreplace")
         elif isinstance(stream, io.TextIOWrapper):

@@ -147,7 +147,9 @@ def test_a_rebuild_needs_a_reason(farm: Path, capsys: pytest.CaptureFixture[str]
 
 def test_github_matrices(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--farm", str(farm), "--github-matrix"]) == 0
-    (batch,) = json.loads(capsys.readouterr().out)["batches"]
+    document = json.loads(capsys.readouterr().out)
+    assert next(iter(document.items())) == ("schema", "wheelfarm.plan-matrices/1")
+    (batch,) = document["batches"]
     assert len(batch["compile"]["include"]) == 20
     assert len(batch["link"]["include"]) == 5
     assert batch["link"]["include"][0]["kind"] == "link"

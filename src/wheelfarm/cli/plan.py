@@ -149,7 +149,8 @@ def _print_json(plan: "Plan", source: str, recipes: str, *, explain: bool) -> No
 def _print_matrices(plan: "Plan") -> None:
     from wheelfarm.plan.render import github_batches
 
-    json.dump({"batches": github_batches(plan)}, sys.stdout, separators=(",", ":"))
+    document = {"schema": "wheelfarm.plan-matrices/1", "batches": github_batches(plan)}
+    json.dump(document, sys.stdout, separators=(",", ":"))
     sys.stdout.write("\n")
 
 

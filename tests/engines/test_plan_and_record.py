@@ -16,7 +16,8 @@ from tests.engines.conftest import Farm
 from tests.loopback import serving, status
 from wheelfarm import guard
 from wheelfarm.engines.exchange import FolderExchange, ObjectExchange, open_exchange
-from wheelfarm.engines.farm_files import pack_farm, recipe_digest, unpack_farm
+from wheelfarm.engines.farm_files import pack_farm, unpack_farm
+from wheelfarm.engines.farm_meaning import recipe_digest
 from wheelfarm.engines.job_result import STATUSES, JobResult, Status
 from wheelfarm.engines.machine_memory import memory_kills
 from wheelfarm.engines.plan_file import PlanFile, PlannedJob, read_plan

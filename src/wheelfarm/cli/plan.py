@@ -75,7 +75,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.github_matrix:
         _print_matrices(plan)
     elif arguments.json:
-        from wheelfarm.engines.farm_files import recipe_digest
+        from wheelfarm.engines.farm_meaning import recipe_digest
 
         _print_json(plan, source, recipe_digest(farm), explain=arguments.explain)
     else:

@@ -1,6 +1,5 @@
-"""The files of a farm that decide what is built: their hash, and a pack that a worker unpacks."""
+"""The files of a farm that decide what is built: whether they still do, and a pack of them."""
 
-import hashlib
 import io
 import tarfile
 from pathlib import Path
@@ -8,27 +7,13 @@ from pathlib import Path
 from wheelfarm import files
 from wheelfarm.build.costs import SharedCosts
 from wheelfarm.build.workspace import Workspace
+from wheelfarm.engines.farm_meaning import files_below, recipe_digest
 from wheelfarm.errors import BadInputError
 from wheelfarm.recipes.load import POLICY_FILE, RECIPES_FOLDER, load_farm
 from wheelfarm.recipes.model import Farm, PathSource
 from wheelfarm.store.costs import StoredCosts
 from wheelfarm.store.location import open_store
 from wheelfarm.values import replace
-
-#: What Python, editors and build tools leave beside sources; it decides nothing.
-_IGNORED = frozenset((".git", "__pycache__", ".wheelfarm", "build", ".pytest_cache"))
-
-
-def recipe_digest(farm: Farm) -> str:
-    """Return the hash of all that the farm's files say: policy, recipes, patches, lock, facts.
-
-    A plan carries it; jobs are refused where the files beside them have another one.
-    """
-    digest = hashlib.sha256()
-    for name, path in _deciding(farm):
-        content = files.sha256(path)
-        digest.update(f"{name}\0{content}\n".encode())
-    return digest.hexdigest()
 
 
 def require_recipes(farm: Farm, digest: str, what: str) -> None:
@@ -98,19 +83,11 @@ def _deciding(farm: Farm) -> list[tuple[str, Path]]:
     paths = [root / POLICY_FILE, farm.lock_path]
     if farm.policy.upstream:
         paths.append(root / farm.policy.upstream)
-    paths += _below(root / RECIPES_FOLDER)
+    paths += files_below(root / RECIPES_FOLDER)
     return [(path.relative_to(root).as_posix(), path) for path in paths if path.is_file()]
 
 
 def _source_files(farm: Farm, source: Path) -> dict[str, Path]:
-    found = [source] if source.is_file() else _below(source)
+    found = [source] if source.is_file() else files_below(source)
     inside = (path for path in found if path.is_relative_to(farm.root))
     return {path.relative_to(farm.root).as_posix(): path for path in inside}
-
-
-def _below(folder: Path) -> list[Path]:
-    return sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and not _IGNORED & set(path.relative_to(folder).parts)
-    )

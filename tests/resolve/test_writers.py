@@ -3,73 +3,33 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomlkit
 
-from tests.fake_environment import install_torch, make_environment, site_packages
+from tests.fake_environment import install_torch, make_environment
 from tests.farm_site import FarmSite
-from tests.loopback import Loopback
+from tests.resolve.locks import (
+    CELL,
+    PIXI,
+    PROJECT,
+    PYTHON,
+    Writer,
+    host_file,
+    installed,
+    pip,
+    uv,
+    validate,
+)
 from wheelfarm.cli import main
 from wheelfarm.reading import parse_toml
-
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
-CELL = f"{TAG}-{TAG}-linux_x86_64.whl"
-UV = Path(sys.executable).parent / "uv"
-
-Writer = Callable[..., str]
-
-
-@pytest.fixture
-def python(tmp_path: Path) -> Path:
-    found = make_environment(tmp_path / "environment")
-    install_torch(found, "2.14.1+cu130", metadata="2.14.1")
-    return found
-
-
-@pytest.fixture
-def write(site: FarmSite, server: Loopback, python: Path, tmp_path: Path) -> Writer:
-    """Return a function that writes a lock of two packages and returns its text."""
-    site.add(f"diso-0.1.4+cu130torch2.14-{CELL}", requires=("torch==2.14.*",))
-    site.add(
-        f"gsplat-1.5.3+cu130torch2.14-{TAG}-{TAG}-manylinux_2_31_x86_64.whl",
-        requires=("torch",),
-        runtime_jit=True,
-    )
-    site.write()
-
-    def run(name: str, *words: str, packages: tuple[str, ...] = ("diso", "gsplat")) -> str:
-        target = tmp_path / name
-        arguments = ["--index", server.url, "--output", str(target), "-q"]
-        if "--profile" not in words:
-            arguments += ["--python", str(python)]
-        assert main(["resolve", *packages, *arguments, *words]) == 0
-        return target.read_text(encoding="utf-8")
-
-    return run
 
 
 def tampered(text: str, site: FarmSite) -> str:
     digest: str = site.wheels["diso"][0]["sha256"]
     return text.replace(digest, digest[::-1])
-
-
-def uv(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    argv = [str(UV), *map(str, words), "--no-cache"]
-    return subprocess.run(argv, check=False, capture_output=True, text=True, cwd=cwd)
-
-
-def pip(python: Path, *words: object) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "pip", "--python", str(python), *map(str, words)]
-    return subprocess.run(argv, check=False, capture_output=True, text=True)
-
-
-def installed(python: Path) -> list[str]:
-    return sorted(path.name for path in site_packages(python).glob("*.dist-info"))
 
 
 EXPECTED = [
@@ -128,27 +88,12 @@ def test_a_name_that_is_no_pylock_is_refused(write: Writer) -> None:
         write("pylock.a.b.toml")
 
 
-PROJECT = """\
-# my project
-[project]
-name = "mine"
-version = "1"
-requires-python = "==3.11.*"
-dependencies = [
-    "diso>=0.1", # the mesh extractor
-]
-
-[tool.other]
-kept = true # as it is
-"""
-
-
 def test_uv_locks_the_project_with_our_hashes(
     write: Writer, site: FarmSite, tmp_path: Path
 ) -> None:
     path = tmp_path / "pyproject.toml"
     override = "[tool.uv]\noverride-dependencies = [\"torch; sys_platform == 'never'\"]\n"
-    path.write_text(PROJECT.replace("3.11", PYTHON) + override, encoding="utf-8")
+    path.write_text(PROJECT + override, encoding="utf-8")
     text = write("pyproject.toml")
     assert "# my project" in text
     assert "kept = true # as it is" in text
@@ -182,36 +127,6 @@ def test_constraints_hold_torch_and_wheels(write: Writer, site: FarmSite) -> Non
     text = write("constraints.txt")
     assert "torch==2.14.1\n" in text
     assert f"#sha256={site.wheels['diso'][0]['sha256']}" in text
-
-
-PIXI = """\
-# the user's own words
-[workspace]
-name = "mine"
-channels = ["conda-forge"]
-platforms = ["linux-64"] # one machine
-
-[pypi-dependencies]
-numpy = "*" # kept
-"""
-
-
-@pytest.fixture
-def schema(shared_reference: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
-        (shared_reference / "pixi.schema.json").read_text(encoding="utf-8")
-    )
-    return found
-
-
-def validate(text: str, schema: dict[str, Any]) -> dict[str, Any]:
-    import jsonschema
-
-    document = parse_toml(text, "pixi.toml")
-    validator = jsonschema.validators.validator_for(schema)(schema)
-    faults = [error.message for error in validator.iter_errors(document)]
-    assert faults == []
-    return document
 
 
 @pytest.mark.parametrize("version", ["0.50", "0.71"])
@@ -266,13 +181,6 @@ def test_pixis_addresses_and_hashes_install_through_uv(
     good = uv(*words)
     assert good.returncode == 0, good.stderr
     assert installed(python) == EXPECTED
-
-
-def host_file(path: Path, *words: str, capsys: pytest.CaptureFixture[str]) -> Path:
-    capsys.readouterr()
-    main(["host", "--json", "--platform", "linux_x86_64", "--python-version", PYTHON, *words])
-    path.write_text(capsys.readouterr().out, encoding="utf-8")
-    return path
 
 
 @pytest.fixture
@@ -483,16 +391,6 @@ def test_a_target_that_would_count_more_is_said(write: Writer, tmp_path: Path, t
     assert path.read_text(encoding="utf-8") == mine
     path.write_text(mine.replace(f"target.{target}", "target.osx-arm64"), encoding="utf-8")
     write("pixi.toml")
-
-
-def test_pixis_part_of_a_pyproject_is_refused(write: Writer, tmp_path: Path) -> None:
-    from wheelfarm.errors import BadInputError
-
-    path = tmp_path / "pyproject.toml"
-    path.write_text(PROJECT, encoding="utf-8")
-    with pytest.raises(BadInputError, match=r"--output pixi\.toml"):
-        write("pyproject.toml", "--format", "pixi")
-    assert path.read_text(encoding="utf-8") == PROJECT
 
 
 def test_requirements_of_a_project_keep_extras_markers_and_other_systems(

@@ -262,10 +262,13 @@ def _lock(
         from wheelfarm.resolve.writers.tables import carry
 
         parse_toml(existing, str(output))
-        existing, differing = carry(existing, session.asking.carried)
+        carried = session.asking.carried
+        if output.name == "pyproject.toml":
+            carried = {"tool": {"pixi": carried}}
+        existing, differing = carry(existing, carried)
         for key in differing:
             print(clean(f"note: {key} stays as {output} has it"), file=sys.stderr)
-    return lock_files(
+    written = lock_files(
         profiles,
         session.question(profiles),
         wanted,
@@ -274,6 +277,9 @@ def _lock(
         feature=arguments.feature,
         pixi_version=None if not arguments.pixi_version else Minor.parse(arguments.pixi_version),
     )
+    for note in written.notes:
+        print(f"note: {clean(note)}", file=sys.stderr)
+    return dict(written.texts)
 
 
 def _write(arguments: argparse.Namespace, wanted: str, texts: "dict[str, str]") -> None:

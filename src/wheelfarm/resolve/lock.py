@@ -40,6 +40,14 @@ class LockedWheel:
 
 
 @value
+class Written:
+    """The texts of a lock by file name, and what is to be said of them."""
+
+    texts: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+
+@value
 class Question:
     """What a lock answers: index, packages, how, and each profile's host in stated facts."""
 

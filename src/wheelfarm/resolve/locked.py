@@ -55,7 +55,9 @@ def read_lock(path: Path) -> Lock:
     else:
         note = ours.get("lock", {})
         is_pixi = "workspace" in document or "project" not in document
-        wheels = tuple(_pixi(document) if is_pixi else _uv(document))
+        profiles = _table(_table(ours, "lock"), "profiles")
+        wheels = tuple(_pixi(document, profiles) if is_pixi else _uv(document))
+        wheels += tuple(_pixi(_table(_table(document, "tool"), "pixi"), profiles))
     if not note:
         raise _not_ours(path)
     return Lock(path=path, question=Question.read(note, str(path)), wheels=wheels)
@@ -109,10 +111,8 @@ def _pylock(document: Reader) -> Iterable[LockedWheel]:
     document.finish()
 
 
-def _pixi(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
+def _pixi(document: Mapping[str, Any], profiles: Iterable[str]) -> Iterable[LockedWheel]:
     yield from _sources(document.get("pypi-dependencies"), "")
-    note = _table(_table(_table(document, "tool"), "wheelfarm"), "lock")
-    profiles = _table(note, "profiles")
     for name, feature in _table(document, "feature").items():
         packages = feature.get("pypi-dependencies") if isinstance(feature, Mapping) else None
         yield from _sources(packages, name if name in profiles else "")

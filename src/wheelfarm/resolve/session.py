@@ -16,7 +16,7 @@ from wheelfarm.resolve.candidate import Wanted
 from wheelfarm.resolve.configuration import Configuration, config_file
 from wheelfarm.resolve.detect import detect
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.lock import Profile, Question, stated_facts
+from wheelfarm.resolve.lock import Profile, Question, Written, stated_facts
 from wheelfarm.resolve.overrides import OVERRIDES
 from wheelfarm.resolve.resolution import Settings, resolve
 from wheelfarm.resolve.sources import Index, ManifestIndex, last_manifest, open_index
@@ -195,21 +195,21 @@ def lock_files(
     existing: str = "",
     feature: str = "",
     pixi_version: Minor | None = None,
-) -> dict[str, str]:
-    """Return file name -> text of a lock; the names are beside ``output``."""
+) -> Written:
+    """Return a lock's texts by the names of files beside ``output``, and notes on them."""
     name = output.name
     if lock_format == "requirements":
         from wheelfarm.resolve.writers import requirements
 
-        return requirements.write(profiles, question, name)
+        return Written(texts=requirements.write(profiles, question, name))
     if lock_format == "constraints":
         from wheelfarm.resolve.writers import constraints
 
-        return constraints.write(profiles, question, name)
+        return Written(texts=constraints.write(profiles, question, name))
     if lock_format == "pylock":
         from wheelfarm.resolve.writers import pylock
 
-        return pylock.write(profiles, question, name)
+        return Written(texts=pylock.write(profiles, question, name))
     if lock_format == "uv":
         from wheelfarm.resolve.writers import uv
 
@@ -217,7 +217,9 @@ def lock_files(
     from wheelfarm.resolve.writers import pixi
 
     version = pixi_version or pixi.PLATFORM_TABLES
-    return pixi.write(profiles, question, name, existing, feature=feature, version=version)
+    return Written(
+        texts=pixi.write(profiles, question, name, existing, feature=feature, version=version)
+    )
 
 
 def format_of(output: Path) -> str:
@@ -228,8 +230,22 @@ def format_of(output: Path) -> str:
     if name == "pixi.toml":
         return "pixi"
     if name == "pyproject.toml":
-        return "uv"
+        return _format_of_project(output)
     if name.endswith(".txt"):
         return "constraints" if name.startswith("constraints") else "requirements"
     message = f"the name {name!r} does not say which format to write"
     raise UsageError(message, hint="give --format")
+
+
+def _format_of_project(output: Path) -> str:
+    """Return ``pixi`` for a project that is a manifest of pixi's alone, else ``uv``."""
+    from wheelfarm.resolve.writers.tables import value_at
+
+    document = parse_toml(read_text(output), str(output)) if output.is_file() else {}
+    pixi = value_at(document, "tool", "pixi")
+    if not isinstance(pixi, Mapping) or not {"workspace", "project"} & set(pixi):
+        return "uv"
+    if value_at(document, "tool", "uv") is None:
+        return "pixi"
+    message = f"{output} is a manifest of pixi and of uv"
+    raise UsageError(message, hint="give --format pixi or --format uv")

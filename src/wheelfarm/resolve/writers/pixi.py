@@ -11,13 +11,22 @@ from pathlib import PurePath
 from typing import Any
 
 import tomlkit
+from packaging.requirements import InvalidRequirement, Requirement
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.model.project_name import normalized
 from wheelfarm.model.versions import Minor
 from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.lock import Profile, Question, hashed_address
 from wheelfarm.resolve.resolution import Resolution
-from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of, write_note
+from wheelfarm.resolve.writers.tables import (
+    key_of,
+    list_at,
+    table_at,
+    text_of,
+    value_at,
+    write_note,
+)
 
 _SUBDIRS = {
     "linux_x86_64": "linux-64",
@@ -46,20 +55,26 @@ def write(
     """Return the file's name and its new text.
 
     ``feature`` puts a single profile into that feature; several profiles always become features
-    and environments of their names. Raises BadInputError for a platform that pixi does not know.
+    and environments of their names. Of a ``pyproject.toml`` it is the part at ``tool.pixi``. Raises
+    BadInputError for a platform that pixi does not know, and for a package that the project's own
+    dependencies name, since pixi takes it from one place only.
     """
-    if PurePath(name).name == "pyproject.toml":
-        message = "pixi's part of a pyproject.toml is not written"
-        raise BadInputError(message, hint="give --output pixi.toml, or --format uv")
     parse_toml(existing, name)
     document = tomlkit.parse(existing)
-    if "workspace" not in document and "project" not in document:
-        workspace = table_at(document, "workspace")
-        workspace["name"] = "environment"
+    project: Mapping[str, Any] = {}
+    place: tuple[str, ...] = ()
+    if PurePath(name).name == "pyproject.toml":
+        place, project = ("tool", "pixi"), document
+    if all(value_at(document, *place, key) is None for key in ("workspace", "project")):
+        workspace = table_at(document, *place, "workspace")
+        if not value_at(project, "project", "name"):
+            workspace["name"] = "environment"
         workspace["channels"] = ["conda-forge"]
+    manifest = table_at(document, *place)
     for profile in profiles:
         writer = _Writer(
-            document=document,
+            document=manifest,
+            project=project,
             resolution=profile.resolution,
             feature=profile.name or feature,
             version=version,
@@ -76,9 +91,16 @@ class _Writer:
     """Write one profile into its place of the document: the top, or a feature."""
 
     def __init__(
-        self, *, document: Any, resolution: Resolution, feature: str, version: Minor
+        self,
+        *,
+        document: Any,
+        project: Mapping[str, Any],
+        resolution: Resolution,
+        feature: str,
+        version: Minor,
     ) -> None:
         self.document = document
+        self.project = project
         self.resolution = resolution
         self.feature = feature
         # What a feature may be called is free; its environment's and platform's names are not.
@@ -201,7 +223,33 @@ class _Writer:
                 place = f"{head}target.{target}.pypi-dependencies.{key}"
                 message = f"{place} would count instead of what is written for {name}"
                 raise BadInputError(message, hint="remove it, and run again")
+        self.refuse_twice(name)
         table[key_of(table, name)] = entry
+
+    def refuse_twice(self, name: str) -> None:
+        """Raise BadInputError where the project's own dependencies of this feature name a package.
+
+        pixi reads these too, and takes each package of a feature from one place only.
+        """
+        places: tuple[tuple[str, ...], ...] = (("project", "dependencies"),)
+        if self.feature:
+            places = (
+                ("project", "optional-dependencies", self.feature),
+                ("dependency-groups", self.feature),
+            )
+        for place in places:
+            listed = value_at(self.project, *place)
+            for line in listed if isinstance(listed, list) else ():
+                try:
+                    named = normalized(Requirement(str(line)).name)
+                except InvalidRequirement:
+                    continue
+                if named == name:
+                    message = (
+                        f"{'.'.join(place)} names {name}, which pixi takes from one place only"
+                    )
+                    hint = f"take {str(line)!r} out there, or write into a feature (--feature NAME)"
+                    raise BadInputError(message, hint=hint)
 
     def compiler(self, conda: Any, table: Any) -> None:
         """Add what packages that compile at run time need: a host compiler and the toolkit."""

@@ -30,6 +30,16 @@ def table_at(document: Any, *path: str) -> Any:
     return place
 
 
+def value_at(document: Any, *path: str) -> Any:
+    """Return what stands at a path; None where nothing does, or no table on the way."""
+    place = document
+    for key in path:
+        if not isinstance(place, Mapping) or key not in place:
+            return None
+        place = place[key]
+    return place
+
+
 def list_at(table: Any, key: str, where: str) -> Any:
     """Return the list at a table's key, made where there is none; BadInputError for another."""
     found = table.setdefault(key, tomlkit.array().multiline(multiline=True))

@@ -17,33 +17,39 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.lock import Profile, Question, hashed_address, merged
+from wheelfarm.resolve.lock import Profile, Question, Written, hashed_address, merged
 from wheelfarm.resolve.markers import marker_environment, marker_holds
 from wheelfarm.resolve.torch_pin import TorchPin
 from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of, write_note
+from wheelfarm.resolve.writers.uv_pythons import Pythons, is_ours, requires_python
 
 
 def write(
     profiles: Sequence[Profile], question: Question, name: str, existing: str = ""
-) -> dict[str, str]:
-    """Return the file's name and its new text."""
+) -> Written:
+    """Return the file's name and its new text.
+
+    Raises BadInputError where the project admits none of a profile's Pythons.
+    """
     parse_toml(existing, name)
     document = tomlkit.parse(existing)
     if "project" not in document:
         project = table_at(document, "project")
         project["name"] = "environment"
         project["version"] = "0"
-        project["requires-python"] = _requires_python(profiles)
+        project["requires-python"] = requires_python(profiles)
+    pythons = Pythons(document, profiles, name)
     sources = _sources(document, profiles)
     for choice, _ in merged(profiles):
         sources.pop(key_of(sources, choice.candidate.package), None)
     _add_torch(document, profiles, sources)
     for profile in profiles:
-        _add_requirements(document, profile)
+        _add_requirements(document, profile, pythons.marker(profile.name))
     if len(profiles) > 1:
         _add_conflicts(document, [profile.name for profile in profiles])
+    notes = pythons.limit()
     write_note(document, question)
-    return {PurePath(name).name: text_of(document, name)}
+    return Written(texts={PurePath(name).name: text_of(document, name)}, notes=notes)
 
 
 def _sources(document: Any, profiles: Sequence[Profile]) -> Any:
@@ -57,14 +63,6 @@ def _sources(document: Any, profiles: Sequence[Profile]) -> Any:
             return {}
         place = table_at(document, *path[: depth + 1])
     return place
-
-
-def _requires_python(profiles: Sequence[Profile]) -> str:
-    for profile in profiles:
-        python = profile.resolution.host.python.value
-        if python is not None and python.version is not None:
-            return f"=={python.version}.*"
-    return ">=3.10"
 
 
 def _add_torch(document: Any, profiles: Sequence[Profile], sources: Any) -> None:
@@ -103,7 +101,7 @@ def _add_index(document: Any, name: str, url: str) -> None:
     uv["index"].append(entry)
 
 
-def _add_requirements(document: Any, profile: Profile) -> None:
+def _add_requirements(document: Any, profile: Profile, marker: str) -> None:
     project = table_at(document, "project")
     place = "optional-dependencies" if profile.name else "dependencies"
     if place in list(project.get("dynamic") or []):
@@ -122,14 +120,15 @@ def _add_requirements(document: Any, profile: Profile) -> None:
         for choice in profile.resolution.choices
     ]
     for text in wanted:
-        _replace(listed, text, profile.resolution.host)
+        _replace(listed, text, marker, profile.resolution.host, own=bool(profile.name))
 
 
-def _replace(listed: Any, text: str, host: Host) -> None:
+def _replace(listed: Any, text: str, marker: str, host: Host, *, own: bool) -> None:
     """Put a requirement in the place of the same project's, else at the end.
 
     The user's extras and marker stay. A line whose marker does not hold on the host is for others:
-    it stays, and ours is then for this host's platform.
+    it stays, and ours is then for this host's platform. ``marker`` is what ours has without that;
+    ``own`` says that the list is a profile's.
     """
     name = normalized(Requirement(text).name)
     others = False
@@ -140,19 +139,23 @@ def _replace(listed: Any, text: str, host: Host) -> None:
             continue
         if normalized(old.name) != name:
             continue
+        if own and is_ours(old.marker):
+            listed[index] = _like(text, old, marker)
+            return
         if marker_holds(old.marker, frozenset(), host):
-            listed[index] = _like(text, old)
+            listed[index] = _like(text, old, str(old.marker or marker))
             return
         others = True
-    listed.append(f"{text} ; {_platform_marker(host)}" if others else text)
+    if others:
+        marker = " and ".join(filter(None, (marker, _platform_marker(host))))
+    listed.append(f"{text} ; {marker}" if marker else text)
 
 
-def _like(text: str, old: Requirement) -> str:
-    """Return a requirement with the extras and the marker of the one that it replaces."""
+def _like(text: str, old: Requirement, marker: str) -> str:
+    """Return a requirement with a marker, and the extras of the one that it replaces."""
     name = Requirement(text).name
     extras = f"[{','.join(sorted(old.extras))}]" if old.extras else ""
-    marker = f" ; {old.marker}" if old.marker is not None else ""
-    return f"{name}{extras}{text[len(name) :]}{marker}"
+    return f"{name}{extras}{text[len(name) :]}{f' ; {marker}' if marker else ''}"
 
 
 def _platform_marker(host: Host) -> str:

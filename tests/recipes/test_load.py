@@ -175,7 +175,8 @@ verify: {import_nam: x}
             "reasons.max_jobs (line 12): max_jobs overrides no policy; reasons are for arch_list, "
             "arch_list_by_cuda, arch_list_aarch64, arch_list_by_cuda_aarch64, "
             "arch_list_by_combination, min_pytorch, build_matrix, requirements, floor, libstdcxx, "
-            "verify.no_direct_import, verify.allowed_needed, verify.expect_device_error"
+            "verify.no_direct_import, verify.allowed_needed, verify.allowed_archives, "
+            "verify.expect_device_error"
         ),
         "nmae (line 3): unknown key 'nmae'; did you mean 'name'?",
     ]

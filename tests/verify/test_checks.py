@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from tests.binaries import dll, fatbin, library, run
 from tests.verify.helpers import CELL, MODULE, NAME, archs, judge, minor, report_of, whole
+from tests.verify.packed import zipped
 from tests.wheels import INIT, make_wheel
 from wheelfarm.model.cell import CellId
 from wheelfarm.values import replace
@@ -416,6 +417,10 @@ FAILING: dict[str, Make] = {
     ),
     "compiled-code": lambda folder, _: report_of(make_wheel(folder, NAME)),
     "binaries": _truncated,
+    "archives": lambda folder, _: report_of(
+        make_wheel(folder, NAME, {"demo/more.zip": zipped({"a.so": library(folder / "a.so")})}),
+        Expected(),
+    ),
     "torch-axis": lambda folder, others: report_of(
         wheel_of(folder, linked(folder, others)), Expected(torch_axis="free")
     ),

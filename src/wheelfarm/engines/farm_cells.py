@@ -180,6 +180,7 @@ def expected_of(farm: Farm, recipe: Recipe, cell: GridCell) -> Expected:
         glibc=recipe.floor or farm.policy.floor,
         requirements=policy if recipe.requires_dist is None else "own",
         allowed_needed=options.allowed_needed,
+        allowed_archives=options.allowed_archives,
         max_size=options.max_size_mb << 20 if options.max_size_mb else None,
         pure=recipe.pure,
         import_names=(options.import_name,) if options.import_name else (),
@@ -204,6 +205,11 @@ def _knobs(recipe: Recipe) -> tuple[Knob, ...]:
             "allowed_needed",
             ", ".join(options.allowed_needed),
             reasons.get("verify.allowed_needed", ""),
+        ),
+        (
+            "allowed_archives",
+            ", ".join(options.allowed_archives),
+            reasons.get("verify.allowed_archives", ""),
         ),
         (
             "no_direct_import",

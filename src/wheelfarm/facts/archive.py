@@ -23,7 +23,8 @@ from typing import IO
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.facts.buffers import Buffer
-from wheelfarm.facts.model import Member, Problem
+from wheelfarm.facts.inner import HEAD, is_archive, read_inner
+from wheelfarm.facts.model import InnerArchive, Member, Problem
 from wheelfarm.files import MAX_MEMBERS, MAX_UNPACKED, safe_member
 
 #: Deflate cannot pack tighter than this, so a member that claims more is lying.
@@ -56,10 +57,11 @@ Visit = Callable[[str, Buffer], None]
 
 @dataclass(slots=True)
 class Contents:
-    """What one pass over the zip gave: members, the dist-info's files, problems."""
+    """What one pass over the zip gave: members, the dist-info's files, archives, problems."""
 
     members: list[Member] = field(default_factory=list)
     texts: dict[str, bytes] = field(default_factory=dict)
+    inner: list[InnerArchive] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
     def note(self, message: str) -> None:
@@ -220,19 +222,22 @@ def _read_member(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, contents: Contents, visit: Visit
 ) -> None:
     with archive.open(info) as stream:
-        head = stream.read(8)
+        head = stream.read(HEAD)
         keep = _is_metadata(info.filename)
         if keep and info.file_size > _LARGEST_TEXT:
             contents.note(f"{info.filename!r} is {info.file_size} bytes: not read")
             keep = False
-        if keep or (_is_binary(head, info.filename) and info.file_size <= _IN_MEMORY):
+        binary = _is_binary(head, info.filename) and not is_archive(head)
+        if keep or (binary and info.file_size <= _IN_MEMORY):
             data = head + stream.read()
             digest = hashlib.sha256(data).hexdigest()
             if keep:
                 contents.texts[info.filename] = data
             else:
                 visit(info.filename, data)
-        elif _is_binary(head, info.filename):
+        elif is_archive(head):
+            digest = _archive_inside(head, stream, info.filename, contents)
+        elif binary:
             digest = _through_file(head, stream, info.filename, visit)
         else:
             digest = _hashed(head, stream)
@@ -274,4 +279,15 @@ def _through_file(head: bytes, stream: IO[bytes], name: str, visit: Visit) -> st
         file.flush()
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             visit(name, data)
+    return digest.hexdigest()
+
+
+def _archive_inside(head: bytes, stream: IO[bytes], name: str, contents: Contents) -> str:
+    digest = hashlib.sha256(head)
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        file.write(head)
+        while chunk := stream.read(_CHUNK):
+            digest.update(chunk)
+            file.write(chunk)
+        contents.inner.append(read_inner(name, file))
     return digest.hexdigest()

@@ -13,6 +13,7 @@ from wheelfarm.facts.model import (
     BinaryKind,
     DeviceCode,
     Evidence,
+    InnerArchive,
     Linkage,
     Member,
     Problem,
@@ -93,6 +94,7 @@ def _wheel(reader: Reader) -> WheelFacts:
             reader.boolean("root_is_purelib") if reader.has("root_is_purelib") else None
         ),
         entry_points=reader.string("entry_points", ""),
+        inner=tuple(map(_inner, reader.tables("inner"))),
         problems=tuple(map(_problem, reader.tables("problems"))),
     )
 
@@ -112,6 +114,15 @@ def _row(reader: Reader) -> RecordRow:
         digest=reader.string("digest", ""),
         size=reader.integer("size") if reader.has("size") else None,
         line=reader.integer("line"),
+    )
+
+
+def _inner(reader: Reader) -> InnerArchive:
+    return InnerArchive(
+        path=reader.string("path"),
+        code=reader.strings("code"),
+        count=reader.integer("count", 0, least=0),
+        problem=reader.string("problem", ""),
     )
 
 

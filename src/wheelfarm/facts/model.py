@@ -121,6 +121,20 @@ class Member:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class InnerArchive:
+    """One member that is an archive, or one compressed file: the compiled code in it.
+
+    ``code`` names some of it, ``count`` counts all. ``problem`` says why it was not, or not all,
+    looked into; then nothing is known of the rest.
+    """
+
+    path: str
+    code: tuple[str, ...] = ()
+    count: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Problem:
     """One thing that is wrong with the file itself, and the part of the wheel that it concerns."""
 
@@ -204,5 +218,7 @@ class WheelFacts:
     """The rows of RECORD that could be read; None where there is no RECORD."""
     root_is_purelib: bool | None = None
     entry_points: str = ""
+    inner: tuple[InnerArchive, ...] = ()
+    """The archives among the members, and the compressed files."""
     problems: tuple[Problem, ...] = ()
     """What is wrong with the file itself: not a zip, no METADATA, a member that lies, ..."""

@@ -100,6 +100,7 @@ def read_wheel(path: Path) -> WheelFacts:
         record=info.record,
         root_is_purelib=info.root_is_purelib,
         entry_points=info.entry_points,
+        inner=tuple(sorted(contents.inner, key=lambda each: each.path)),
         problems=tuple(problems),
     )
 

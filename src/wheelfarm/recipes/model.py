@@ -38,7 +38,12 @@ OVERRIDES = (
 
 #: The options of ``verify`` that make the gate look away; each needs its reason, under this name.
 #: (``skip_arch`` and ``skip_import`` are their own reasons.)
-EXEMPTIONS = ("verify.no_direct_import", "verify.allowed_needed", "verify.expect_device_error")
+EXEMPTIONS = (
+    "verify.no_direct_import",
+    "verify.allowed_needed",
+    "verify.allowed_archives",
+    "verify.expect_device_error",
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,6 +136,8 @@ class VerifyOptions:
     """Patterns of binaries that are loaded by others and not imported by themselves."""
     allowed_needed: tuple[str, ...] = ()
     """Patterns of libraries that may be needed though nothing explains them."""
+    allowed_archives: tuple[str, ...] = ()
+    """Patterns of archives in the wheel, by their path, whose compiled code no check looks at."""
     needs_driver: bool = False
     """Whether importing needs the driver's library (a stub stands in for it)."""
     expect_ops: tuple[str, ...] = ()
@@ -238,7 +245,7 @@ class Recipe:
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Why the recipe departs from the farm's policy, by the overriding field's name, and why the
     gate looks away: `verify.no_direct_import`, `verify.allowed_needed`,
-    `verify.expect_device_error`."""
+    `verify.allowed_archives`, `verify.expect_device_error`."""
     folder: Path = Path()
     """The folder of the recipe's file."""
 

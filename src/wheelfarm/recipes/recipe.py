@@ -310,6 +310,7 @@ def _verify(reader: Reader | None, folder: Path) -> VerifyOptions:
         extra_imports=reader.strings("extra_imports"),
         no_direct_import=reader.strings("no_direct_import"),
         allowed_needed=reader.strings("allowed_needed"),
+        allowed_archives=reader.strings("allowed_archives"),
         needs_driver=reader.boolean("needs_driver", default=False),
         expect_ops=reader.strings("expect_ops"),
         expect_device_error=reader.boolean("expect_device_error", default=False),

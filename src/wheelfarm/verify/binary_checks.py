@@ -1,7 +1,8 @@
 """Checks that there is compiled code, that it can be read, and that it is for this platform."""
 
+from wheelfarm.facts.model import InnerArchive
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Subject, counted, judged
+from wheelfarm.verify.subject import Subject, counted, cut, judged, matches
 
 _TEXT = "named like a binary"
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "amd64": "x86_64"}
@@ -69,3 +70,34 @@ def _foreign(subject: Subject) -> list[str]:
         and not binary.path.lower().endswith(".exe")  # launchers of every machine, run by choice
         and (binary.kind != kind or binary.machine != wanted)
     ]
+
+
+def check_archives(subject: Subject) -> Check | None:
+    """Check that no archive inside the wheel holds compiled code, which no check would look at."""
+    found, expected = subject.facts.inner, subject.expected
+    if not found:
+        return None
+    allowed = () if expected is None else expected.allowed_archives
+    asked = [each for each in found if not matches(each.path, allowed)]
+    code = [_hidden(each) for each in asked if each.count]
+    unread = [f"{each.path} was not looked into: {each.problem}" for each in asked if each.problem]
+    if code and expected is not None:
+        return judged("archives", fails=[*code, *unread], fine="")
+    if code or unread:
+        # A stranger's wheel made no promise of what it holds; what is unknown is no pass.
+        lines = [*code, *unread]
+        more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+        summary = f"{lines[0]}{more}"
+        return Check(
+            id="archives", status="could-not-look", summary=summary, evidence=cut(lines[1:])
+        )
+    skipped = [f"{each.path}: not asked, by the recipe" for each in found if each not in asked]
+    fine = f"{counted(len(asked), 'archive')} inside, without compiled code"
+    return judged("archives", fine=fine, evidence=skipped)
+
+
+def _hidden(archive: InnerArchive) -> str:
+    names = ", ".join(archive.code[:3])
+    some = f"{names}, …" if archive.count > 3 else names  # noqa: PLR2004 - as many are named
+    binaries = counted(archive.count, "binary", "binaries")
+    return f"{archive.path} holds {binaries} that no check looks at: {some}"

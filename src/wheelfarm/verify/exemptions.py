@@ -10,6 +10,7 @@ EXEMPTIONS = (
     "forgive_device_errors",
     "no_direct_import",
     "allowed_needed",
+    "allowed_archives",
     "module_archs",
     "grafted",
 )

@@ -16,7 +16,12 @@ from wheelfarm.verify.archive_checks import (
     check_tags,
     check_zip,
 )
-from wheelfarm.verify.binary_checks import check_binaries, check_compiled_code, unreadable
+from wheelfarm.verify.binary_checks import (
+    check_archives,
+    check_binaries,
+    check_compiled_code,
+    unreadable,
+)
 from wheelfarm.verify.exemptions import check_exemptions
 from wheelfarm.verify.gpu_check import check_gpu
 from wheelfarm.verify.import_check import check_import
@@ -48,6 +53,7 @@ CHECKS: dict[str, Callable[[Subject], Check | None]] = {
     "requirements": check_requirements,
     "compiled-code": check_compiled_code,
     "binaries": check_binaries,
+    "archives": check_archives,
     "torch-axis": check_torch_axis,
     "torch-pin": check_torch_pin,
     "cxx-abi": check_cxx_abi,
@@ -68,7 +74,7 @@ CHECKS: dict[str, Callable[[Subject], Check | None]] = {
 #: The checks whose facts are the binaries' own.
 _OF_BINARIES = frozenset(CHECKS) - {
     *("zip", "name", "metadata", "tags", "record", "size", "requirements"),
-    *("compiled-code", "binaries", "exemptions"),
+    *("compiled-code", "binaries", "archives", "exemptions"),
 }
 
 

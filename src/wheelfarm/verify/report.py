@@ -11,7 +11,7 @@ from wheelfarm.reading import Reader
 
 SCHEMA = "wheelfarm.report/1"
 #: Raised whenever a check is added or judges otherwise, so that old reports can be told apart.
-GATE_VERSION = 3
+GATE_VERSION = 4
 
 Status = Literal["pass", "warn", "fail", "could-not-look"]
 STATUSES: tuple[Status, ...] = get_args(Status)

@@ -45,6 +45,7 @@ class Expected:
     requirements: Requirements | None = None
     requires_dist: tuple[str, ...] | None = None
     allowed_needed: tuple[str, ...] = ()
+    allowed_archives: tuple[str, ...] = ()
     grafted: tuple[str, ...] = ()
     max_size: int | None = None
     pure: bool = False

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -116,6 +117,11 @@ case "$1 $2" in
         exit 3 ;;
     esac
     touch "wheelhouse/$JOB.whl" ;;
+  "status "*)
+    printf '{{"schema": "wheelfarm.status/1", "results": [{{"job": "%s", ' "$JOB"
+    printf '"cell": "%s", "kind": "whole", "status": "done", "seconds": 420, ' "$JOB"
+    printf '"package": "%s", "steps": {{"compile": 400}}, "archs": 1, ' "${{JOB%%-*}}"
+    printf '"compile_seconds": 400}}]}}' ;;
   "publish "*) ls wheelhouse > published ;;
   "index "*) mkdir site && cp published site ;;
 esac
@@ -137,12 +143,23 @@ def test_a_job_at_its_limit_goes_on_in_the_next_run(
     assert jobs["publish"].result == "success", "what passed is published all the same"
     site = tmp_path / "github/artifacts/site/published"
     assert len(site.read_text().split()) == 2
-    assert len(list((tmp_path / "github/caches").iterdir())) == 4
+    caches = {path.name for path in (tmp_path / "github/caches").iterdir()}
+    assert len(caches) == 5
+    assert "measured-1-1" in caches
+    first = json.loads((tmp_path / "github/artifacts/plan/plan.json").read_text())
     shutil.rmtree(tmp_path / "github/artifacts")
     runner.attempt = 2
     jobs = runner.run("wheels.yml")
     assert {ran.result for ran in jobs.values()} == {"success"}
     assert len(site.read_text().split()) == 3
+    # What the first run's jobs took is what the second plan's jobs cost.
+    second = json.loads((tmp_path / "github/artifacts/plan/plan.json").read_text())
+    assert {cost for each, cost in costs(first) if each == "whole"} == {20.0}
+    assert {cost for each, cost in costs(second) if each == "whole"} == {7.0}
+
+
+def costs(plan: dict[str, Any]) -> list[tuple[str, float]]:
+    return [(job["kind"], job["cost_minutes"]) for job in plan["jobs"]]
 
 
 @pytest.mark.parametrize(

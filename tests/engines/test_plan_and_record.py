@@ -146,6 +146,26 @@ def test_the_status_of_what_was_never_run(small_farm: Farm) -> None:
     assert (found["state"], found["jobs"], found["left"]) == ("not started", 1, 1)
 
 
+def test_costs_come_from_other_machines_runs(small_farm: Farm, tmp_path: Path) -> None:
+    name = json.loads(small_farm.plan().read_text())["jobs"][0]["id"]
+    measured = tmp_path / "measured"
+    done = small_farm.call("plan", "--measured", measured)
+    assert "nothing was measured in" in done.stderr
+    measured.mkdir()
+    one = {
+        **result(job(name)).to_dict(), "package": "tiny_cuda", "seconds": 90.0,
+        "steps": {"compile": 80.0}, "archs": 1,
+    }  # fmt: skip
+    document = {"schema": "wheelfarm.status/1", "state": "done", "results": [one]}
+    (measured / "one.json").write_text(json.dumps(document))
+    (measured / "damaged.json").write_text(json.dumps(document)[:-9])
+    (measured / "other.json").write_text('{"schema": "wheelfarm.plan/1"}')
+    (measured / "odd.json").write_text('{"schema": "wheelfarm.status/1", "results": [7]}')
+    done = small_farm.call("plan", "--measured", measured, "--json")
+    assert json.loads(done.stdout)["cost_minutes"] == 1.5
+    assert done.stderr.count("left out: ") == 3
+
+
 def test_a_plan_with_faults_tells_all(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     rows = [

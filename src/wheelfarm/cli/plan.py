@@ -51,6 +51,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reason", type=str, default="", help="why wheels that exist are built again"
     )
+    parser.add_argument(
+        "--measured", type=Path, metavar="DIR",
+        help="what other machines' runs took: files of `wheelfarm status --json`",
+    )  # fmt: skip
     parser.add_argument("--budget-minutes", type=float, help="plan no more than this costs")
     parser.add_argument("--explain", action="store_true", help="show every candidate's decision")
     parser.add_argument(
@@ -67,7 +71,7 @@ def execute(arguments: argparse.Namespace) -> int:
     gc.disable()
     request = _request(arguments)
     farm = stocked_farm_of(arguments)
-    request = replace(request, costs=_measured(farm))
+    request = replace(request, costs=_measured(farm, arguments.measured))
     wheels, source = stored_wheels(farm, arguments.store, arguments.have)
     grids = grids_of(farm, tuple(farm.recipes.values()))
     _tell_of_empty(grids, arguments.package)
@@ -97,15 +101,18 @@ def _tell_of_empty(grids: "Sequence[PackageGrid]", wanted: list[str]) -> None:
             )  # fmt: skip
 
 
-def _measured(farm: "Farm") -> "Mapping[str, Cost]":
+def _measured(farm: "Farm", folder: Path | None) -> "Mapping[str, Cost]":
     """Return what earlier runs of this farm took, by package; nothing ran is no cost known."""
     # The engines' rooms are imported only where something ran: a plan must start at once.
-    if not (farm.root / ".wheelfarm" / "runs").is_dir():
+    if folder is None and not (farm.root / ".wheelfarm" / "runs").is_dir():
         return {}
     from wheelfarm.build.workspace import Workspace
-    from wheelfarm.engines.record import all_results, measured_costs
+    from wheelfarm.engines.record import all_results, measured_costs, results_of_others
 
-    return measured_costs(all_results(Workspace.of(farm.root)))
+    results = list(all_results(Workspace.of(farm.root)))
+    if folder is not None:
+        results += results_of_others(folder)
+    return measured_costs(results)
 
 
 def _request(arguments: argparse.Namespace) -> "PlanRequest":

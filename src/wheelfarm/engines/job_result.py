@@ -90,7 +90,7 @@ class JobResult:
             peak=reader.integer("peak", 0),
             archs=reader.integer("archs", 0),
             units=reader.integer("units", 0),
-            compile_seconds=_number(reader.raw("compile_seconds"), reader.where()),
+            compile_seconds=_number(reader.raw("compile_seconds"), reader.where("compile_seconds")),
             cache={name: int(value) for name, value in _numbers(reader, "cache").items()},
             wheel=reader.string("wheel", ""),
             sha256=reader.string("sha256", ""),

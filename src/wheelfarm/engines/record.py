@@ -8,6 +8,7 @@ that a kill left half-written is not read.
 import contextlib
 import fcntl
 import json
+import logging
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +26,11 @@ from wheelfarm.errors import BadInputError
 from wheelfarm.plan.model import Cost
 from wheelfarm.reading import Reader, parse_json, read_json, read_text
 
+logger = logging.getLogger(__name__)
+
 SCHEMA = "wheelfarm.run-record/1"
+#: The schema of ``wheelfarm status --json``.
+STATUS_SCHEMA = "wheelfarm.status/1"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,6 +162,30 @@ def all_results(workspace: Workspace) -> Iterator[JobResult]:
     for path in sorted((workspace.root / "runs").glob("*/run.json")):
         with contextlib.suppress(BadInputError):
             yield from RunRecord(path.parent).results().values()
+
+
+def results_of_others(folder: Path) -> Iterator[JobResult]:
+    """Return the results in a folder's files of ``wheelfarm status --json``.
+
+    A file that is none is told of and left out: a lost measurement must not stop a plan.
+    """
+    if not folder.is_dir():
+        logger.warning("nothing was measured in %s yet", folder)
+        return
+    for path in sorted(folder.glob("*.json")):
+        try:
+            reader = Reader(read_json(path), str(path))
+            if reader.string("schema") != STATUS_SCHEMA:
+                reader.fault(f"expected {STATUS_SCHEMA}", "schema")
+            documents = reader.raw("results")
+            if not isinstance(documents, list):
+                reader.fault("expected a list", "results")
+            reader.finish()
+            found = [JobResult.from_dict(document, str(path)) for document in documents]
+        except BadInputError as error:
+            logger.warning("left out: %s", error)
+        else:
+            yield from found
 
 
 def measured_costs(results: Iterable[JobResult]) -> Mapping[str, Cost]:

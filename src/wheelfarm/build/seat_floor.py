@@ -32,6 +32,10 @@ _PACKED = "DT_RELR"
 _PACKED_TAG = "  RELR "
 _PACKED_SINCE = "2.36"
 _MOST_SHOWN = 10
+_MOLD = (
+    "`libstdcxx: static` with mold: mold takes symbols of libstdc++.a also where the shared library "
+    "has them, and with LTO such a link fails; GNU ld, gold and lld (-fuse-ld=lld) link it"
+)
 _UNDEFINED = "*UND*"
 _LATER_THAN_ALL = 1 << 30
 
@@ -75,6 +79,8 @@ def link(seat: Seat, command: Command, words: list[str]) -> tuple[int, float, in
         users = {}
     if status != 0:
         faults = {name: floor.symbols[name] for name in users}
+        if floor.libstdcxx == "static" and _uses_mold(words):
+            sys.stderr.write(f"seat: {_MOLD}\n")
     if not faults:
         return status, seconds, peak
     listed = run_program([floor.cxxfilt, *faults], environment, own)
@@ -217,6 +223,12 @@ class Floor:
             needed = max((since for _, since in faults.values()), key=_numbers)
             lines.append(f"as it is, the module can be linked at floor {needed}")
         return "".join(f"seat: {line}\n" for line in lines)
+
+
+def _uses_mold(words: list[str]) -> bool:
+    """Return whether a link asks for mold; of several choices compilers take the last."""
+    chosen = [word for word in words if "-fuse-ld=" in word or "--ld-path=" in word]
+    return bool(chosen) and chosen[-1].endswith("mold")
 
 
 def _passed(options: list[str]) -> list[str]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.build.floor.conftest import FLOOR, Root, glibc_of
+from tests.build.floor.conftest import FLOOR, MakeFloor, Root, glibc_of
 from wheelfarm.facts.model import BinaryFacts
+from wheelfarm.model.libstdcxx import LibstdcxxChoice
 from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit.floor.binutils import HostCompiler
 from wheelfarm.toolkit.floor.prepare import prepare_floor
@@ -273,6 +274,23 @@ def test_newer_libstdcxx_is_named_with_the_way_out(root: Root) -> None:
         "taken by made.o: not at floor 2.28, there from glibc 2.31 on\n"
     ) in done.stderr
     assert "`libstdcxx: static` in the recipe" in done.stderr
+
+
+@pytest.mark.parametrize("choice", ["shared", "static"])
+@pytest.mark.parametrize("linker", ["mold", "gold"])
+def test_a_link_that_mold_fails_says_what_mold_does(
+    tmp_path: Path, make_floor: MakeFloor, choice: LibstdcxxChoice, linker: str
+) -> None:
+    if shutil.which(f"ld.{linker}") is None:
+        pytest.skip(f"there is no ld.{linker} here")
+    root = Root(tmp_path, make_floor(choice))
+    root.write("made.cpp", 'extern "C" int absent(); extern "C" int work() { return absent(); }')
+    root.run("g++", "-fPIC", "-c", "made.cpp", "-o", "made.o")
+    words = ["-fuse-ld=lld", f"-fuse-ld={linker}", "-Wl,--no-undefined"]
+    done = root.run("g++", "-shared", *words, "made.o", "-o", "made.so", check=False)
+    assert done.returncode != 0
+    told = "seat: `libstdcxx: static` with mold: mold takes symbols" in done.stderr
+    assert told == (choice == "static" and linker == "mold")
 
 
 @pytest.mark.parametrize("words", [[], ["-flto"]], ids=["plain", "lto"])

@@ -33,8 +33,8 @@ _PACKED_TAG = "  RELR "
 _PACKED_SINCE = "2.36"
 _MOST_SHOWN = 10
 _MOLD = (
-    "`libstdcxx: static` with mold: mold takes symbols of libstdc++.a also where the shared library "
-    "has them, and with LTO such a link fails; GNU ld, gold and lld (-fuse-ld=lld) link it"
+    "`libstdcxx: static` with mold: mold takes symbols of libstdc++.a also where the shared "
+    "library has them, and with LTO such a link fails; GNU ld, gold and lld (-fuse-ld=lld) link it"
 )
 _UNDEFINED = "*UND*"
 _LATER_THAN_ALL = 1 << 30

@@ -1,5 +1,7 @@
 """The one tree of errors: what happened, likely cause, next step, an exit code per class."""
 
+import errno
+import os
 from typing import ClassVar
 
 
@@ -51,6 +53,25 @@ class CouldNotLookError(WheelfarmError):
     """A server, a store, a driver or a tool did not answer. Never taken for "no"."""
 
     exit_code = 2
+
+
+def refused_by_system(error: OSError) -> CouldNotLookError:
+    """Return what the operating system refused, as a sentence: a folder that cannot be written, ...
+
+    ``shutil`` puts all that a copy of a tree met into one error; the first speaks for them.
+    """
+    names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    why = error.strerror or str(error)
+    several = error.args[0] if len(error.args) == 1 and isinstance(error.args[0], list) else []
+    if several and isinstance(several[0], tuple):
+        _, *names, why = (str(word) for word in several[0])
+        # The text of the error below names both paths again.
+        why = why.partition("] ")[2].partition(": '")[0] or why
+        why += f" (and {len(several) - 1} more)" if len(several) > 1 else ""
+    full = {errno.ENOSPC: "some disk space", errno.EDQUOT: "some of your quota"}
+    free = next((what for code, what in full.items() if os.strerror(code) in why), "")
+    hint = f"free {free} and run again" if free else ""
+    return CouldNotLookError(": ".join([*names, why]), hint=hint)
 
 
 class BuildError(WheelfarmError):

@@ -231,6 +231,15 @@ def test_json_is_json_in_every_encoding(monkeypatch: pytest.MonkeyPatch, encodin
         ("ModuleNotFoundError('no', name='wheelfarm.gone')", 70, "a fault of wheelfarm"),
         ("KeyError('x')", 70, "a fault of wheelfarm"),
         ("PermissionError(13, 'Permission denied', '/the/place')", 2, "/the/place: Permission"),
+        ("OSError(28, 'No space left on device')", 2, "next:  free some disk space and run again"),
+        ("OSError(122, 'Disk quota exceeded', '/a')", 2, "free some of your quota and run again"),
+        ("PermissionError(13, 'Permission denied', '/a', None, '/b')", 2, "/a: /b: Permission"),
+        (
+            "shutil.Error([('/a', '/b', \"[Errno 28] No space left on device: '/a' -> '/b'\"), 2])",
+            2,
+            "wheelfarm: /b: No space left on device (and 1 more)\n  next:  free some disk space",
+        ),
+        ("shutil.Error('what it is')", 2, "wheelfarm: what it is"),
         ("BrokenPipeError(32, 'Broken pipe', '/the/socket')", 2, "/the/socket: Broken pipe"),
     ],
 )
@@ -238,7 +247,7 @@ def test_a_crash_never_ends_with_the_status_of_a_verdict(
     raised: str, status: int, words: str
 ) -> None:
     code = f"""
-import sys, wheelfarm.cli as cli
+import shutil, sys, wheelfarm.cli as cli
 def fail(argv): raise {raised}
 cli.main = fail
 cli.entry_point()

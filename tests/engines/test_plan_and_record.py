@@ -1,5 +1,6 @@
 """The engines' values: plans that are read, what runs next, what a run remembers."""
 
+import errno
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -15,9 +17,12 @@ from hypothesis import strategies as st
 from tests.engines.conftest import Farm
 from tests.loopback import serving, status
 from wheelfarm import guard
+from wheelfarm.build.workspace import Workspace
 from wheelfarm.engines.exchange import FolderExchange, ObjectExchange, open_exchange
+from wheelfarm.engines.farm_cells import FarmCell
 from wheelfarm.engines.farm_files import pack_farm, unpack_farm
 from wheelfarm.engines.farm_meaning import recipe_digest
+from wheelfarm.engines.job import JobOptions, JobPlace, run_job
 from wheelfarm.engines.job_result import STATUSES, JobResult, Status
 from wheelfarm.engines.machine_memory import memory_kills
 from wheelfarm.engines.plan_file import PlanFile, PlannedJob, read_plan
@@ -144,6 +149,19 @@ def test_the_status_of_what_was_never_run(small_farm: Farm) -> None:
     assert "nothing was run" in small_farm.call("status", status=4).stderr
     found = small_farm.json("status", plan)
     assert (found["state"], found["jobs"], found["left"]) == ("not started", 1, 1)
+
+
+def test_a_full_disk_is_said_of_the_job(tmp_path: Path) -> None:
+    def find(_: object) -> FarmCell:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tmp_path / "tree"))
+
+    finder = Mock(find=find)
+    place = JobPlace(workspace=Workspace.of(tmp_path), wheelhouse=tmp_path / "wheelhouse")
+    found = run_job(job(), finder, place, JobOptions())
+    assert found.status == "could-not-look"
+    assert found.error == (
+        f"{tmp_path}/tree: No space left on device\n  next:  free some disk space and run again"
+    )
 
 
 def test_costs_come_from_other_machines_runs(small_farm: Farm, tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from wheelfarm.errors import (
     InterruptedByUserError,
     UsageError,
     WheelfarmError,
+    refused_by_system,
 )
 
 #: The exit status of a fault of wheelfarm itself (EX_SOFTWARE of sysexits.h).
@@ -146,7 +147,7 @@ def entry_point() -> None:
         import logging
 
         logging.getLogger(__name__).debug("the operating system refused", exc_info=True)
-        status = _refused(CouldNotLookError(_system_sentence(error)))
+        status = _refused(refused_by_system(error))
     except Exception:  # noqa: BLE001 - the edge: a crash must not end with the status of a verdict
         status = _own_fault()
     # The interpreter's last collections would walk all that ever was imported, to free a memory
@@ -167,11 +168,6 @@ def _asks_for_json(argv: Sequence[str]) -> bool:
     """Return whether a command line asks for JSON: also one that is too wrong to be parsed."""
     options = argv[: argv.index("--")] if "--" in argv else argv
     return "--json" in options
-
-
-def _system_sentence(error: OSError) -> str:
-    names = [str(name) for name in (error.filename, error.filename2) if name is not None]
-    return ": ".join([*names, error.strerror or str(error)])
 
 
 def _own_fault() -> int:

@@ -29,7 +29,12 @@ from wheelfarm.engines.exchange import Exchange
 from wheelfarm.engines.farm_cells import CellFinder, FarmCell
 from wheelfarm.engines.job_result import JobResult, Status
 from wheelfarm.engines.plan_file import PlannedJob
-from wheelfarm.errors import BadInputError, CouldNotLookError, WheelfarmError
+from wheelfarm.errors import (
+    BadInputError,
+    CouldNotLookError,
+    WheelfarmError,
+    refused_by_system,
+)
 from wheelfarm.model.cell import CellId
 from wheelfarm.values import replace
 from wheelfarm.verify.report import report_path
@@ -96,6 +101,9 @@ def run_job(
         changes = {"status": "could-not-look", "error": str(error)}
     except WheelfarmError as error:
         changes = {"error": str(error)}
+    except OSError as error:
+        logger.exception("the operating system refused")
+        changes = {"status": "could-not-look", "error": str(refused_by_system(error))}
     except Exception as error:
         logger.exception("the job failed in a way nobody foresaw")
         changes = {"error": "".join(traceback.format_exception_only(error)).strip()}

@@ -18,10 +18,13 @@ def check(lock: Lock, profiles: Sequence[Profile]) -> list[str]:
         locked = lock.of_profile(profile.name)
         answer = profile.resolution.answer
         now = {choice.candidate.package: choice for choice in answer.choices}
+        asked = {each.name for each in profile.resolution.wanted}
         where = f" ({profile.name})" if profile.name else ""
         for name, wheel in sorted(locked.items()):
             choice = now.get(name)
-            if choice is None or choice.candidate.entry.sha256 != wheel.sha256:
+            if choice is None and answer.ok and name not in asked:
+                lines.append(f"{name}{where}: nothing that is asked for needs it")
+            elif choice is None or choice.candidate.entry.sha256 != wheel.sha256:
                 lines.append(f"{name}{where}: {_why(wheel, profile, answer)}")
         lines += [
             f"{name}{where}: is needed now, and not in the lock"

@@ -19,6 +19,8 @@ from wheelfarm.resolve.resolution import Resolution
 from wheelfarm.values import NOTHING, replace, value
 
 LOCK_SCHEMA = "wheelfarm.resolve-lock/1"
+#: The key of the note in a user's own file that lists the places which are ours.
+WRITTEN = "written"
 
 
 @value

@@ -8,7 +8,7 @@ from typing import Any
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import Reader, parse_json, parse_toml, read_text
-from wheelfarm.resolve.lock import LockedWheel, Question
+from wheelfarm.resolve.lock import WRITTEN, LockedWheel, Question
 from wheelfarm.resolve.writers.requirements import NOTE
 from wheelfarm.values import value
 
@@ -60,6 +60,8 @@ def read_lock(path: Path) -> Lock:
         wheels += tuple(_pixi(_table(_table(document, "tool"), "pixi"), profiles))
     if not note:
         raise _not_ours(path)
+    if isinstance(note, Mapping):
+        note = {key: value for key, value in note.items() if key != WRITTEN}
     return Lock(path=path, question=Question.read(note, str(path)), wheels=wheels)
 
 
@@ -112,10 +114,15 @@ def _pylock(document: Reader) -> Iterable[LockedWheel]:
 
 
 def _pixi(document: Mapping[str, Any], profiles: Iterable[str]) -> Iterable[LockedWheel]:
-    yield from _sources(document.get("pypi-dependencies"), "")
-    for name, feature in _table(document, "feature").items():
-        packages = feature.get("pypi-dependencies") if isinstance(feature, Mapping) else None
-        yield from _sources(packages, name if name in profiles else "")
+    yield from _feature(document, "")
+    for name in (features := _table(document, "feature")):
+        yield from _feature(_table(features, name), name if name in profiles else "")
+
+
+def _feature(feature: Mapping[str, Any], profile: str) -> Iterable[LockedWheel]:
+    yield from _sources(feature.get("pypi-dependencies"), profile)
+    for target in (targets := _table(feature, "target")):
+        yield from _sources(_table(targets, target).get("pypi-dependencies"), profile)
 
 
 def _uv(document: Mapping[str, Any]) -> Iterable[LockedWheel]:

@@ -217,9 +217,7 @@ def lock_files(
     from wheelfarm.resolve.writers import pixi
 
     version = pixi_version or pixi.PLATFORM_TABLES
-    return Written(
-        texts=pixi.write(profiles, question, name, existing, feature=feature, version=version)
-    )
+    return pixi.write(profiles, question, name, existing, feature=feature, version=version)
 
 
 def format_of(output: Path) -> str:

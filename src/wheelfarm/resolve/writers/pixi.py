@@ -11,22 +11,15 @@ from pathlib import PurePath
 from typing import Any
 
 import tomlkit
-from packaging.requirements import InvalidRequirement, Requirement
 
 from wheelfarm.errors import BadInputError
-from wheelfarm.model.project_name import normalized
 from wheelfarm.model.versions import Minor
 from wheelfarm.reading import parse_toml
-from wheelfarm.resolve.lock import Profile, Question, hashed_address
+from wheelfarm.resolve.lock import Profile, Question, Written
 from wheelfarm.resolve.resolution import Resolution
-from wheelfarm.resolve.writers.tables import (
-    key_of,
-    list_at,
-    table_at,
-    text_of,
-    value_at,
-    write_note,
-)
+from wheelfarm.resolve.writers.pixi_packages import Packages
+from wheelfarm.resolve.writers.places import Path, Places
+from wheelfarm.resolve.writers.tables import list_at, table_at, text_of, value_at
 
 _SUBDIRS = {
     "linux_x86_64": "linux-64",
@@ -39,8 +32,6 @@ _SUBDIRS = {
 PLATFORM_TABLES = Minor(0, 71)
 #: What pixi assumes of glibc where nothing is stated.
 _ASSUMED_GLIBC = Minor(2, 28)
-#: What a package that compiles at run time needs: the toolkit's wheels by torch's CUDA major.
-_TOOLKIT_EXTRAS = ("nvcc", "nvvm", "crt", "cccl", "cudart")
 
 
 def write(
@@ -51,56 +42,59 @@ def write(
     *,
     feature: str = "",
     version: Minor = PLATFORM_TABLES,
-) -> dict[str, str]:
+) -> Written:
     """Return the file's name and its new text.
 
     ``feature`` puts a single profile into that feature; several profiles always become features
     and environments of their names. Of a ``pyproject.toml`` it is the part at ``tool.pixi``. Raises
-    BadInputError for a platform that pixi does not know, and for a package that the project's own
-    dependencies name, since pixi takes it from one place only.
+    BadInputError for a platform that pixi does not know, for a manifest of other Pythons, and for a
+    package that the project's own dependencies name.
     """
     parse_toml(existing, name)
     document = tomlkit.parse(existing)
-    project: Mapping[str, Any] = {}
-    place: tuple[str, ...] = ()
-    if PurePath(name).name == "pyproject.toml":
-        place, project = ("tool", "pixi"), document
-    if all(value_at(document, *place, key) is None for key in ("workspace", "project")):
-        workspace = table_at(document, *place, "workspace")
-        if not value_at(project, "project", "name"):
+    root: Path = ("tool", "pixi") if PurePath(name).name == "pyproject.toml" else ()
+    if all(value_at(document, *root, key) is None for key in ("workspace", "project")):
+        workspace = table_at(document, *root, "workspace")
+        if not (root and value_at(document, "project", "name")):
             workspace["name"] = "environment"
         workspace["channels"] = ["conda-forge"]
-    manifest = table_at(document, *place)
+    places = Places(document)
+    gone: list[Path] = []
     for profile in profiles:
         writer = _Writer(
-            document=manifest,
-            project=project,
+            document=table_at(document, *root),
             resolution=profile.resolution,
             feature=profile.name or feature,
             version=version,
         )
         writer.platform()
-        writer.dependencies()
-        if profile.name or feature:
+        packages = Packages(
+            places=places,
+            root=root,
+            feature=writer.feature,
+            subdir=writer.subdir,
+            resolution=profile.resolution,
+            shared=writer.shared(),
+            alone=bool(profile.name),
+        )
+        packages.write()
+        gone += packages.remove_stale()
+        if writer.feature:
             writer.environment(alone=bool(profile.name))
-    write_note(document, question)
-    return {PurePath(name).name: text_of(document, name)}
+    places.note(question, gone)
+    return Written(
+        texts={PurePath(name).name: text_of(document, name, existing)},
+        notes=places.taken_out(name, gone),
+    )
 
 
 class _Writer:
-    """Write one profile into its place of the document: the top, or a feature."""
+    """State one profile's platform and environment: at the top, or in a feature."""
 
     def __init__(
-        self,
-        *,
-        document: Any,
-        project: Mapping[str, Any],
-        resolution: Resolution,
-        feature: str,
-        version: Minor,
+        self, *, document: Any, resolution: Resolution, feature: str, version: Minor
     ) -> None:
         self.document = document
-        self.project = project
         self.resolution = resolution
         self.feature = feature
         # What a feature may be called is free; its environment's and platform's names are not.
@@ -119,6 +113,12 @@ class _Writer:
         if self.feature:
             return table_at(self.document, "feature", self.feature, *path)
         return table_at(self.document, *path)
+
+    def shared(self) -> bool:
+        """Return whether other platforms solve the same packages; a feature has its own alone."""
+        head = "workspace" if "workspace" in self.document else "project"
+        platforms = value_at(self.document, head, "platforms") or ()
+        return not self.feature and any(_subdir(each) != self.subdir for each in platforms)
 
     def platform(self) -> None:
         """State the platform, and libc and CUDA in the form that this pixi takes."""
@@ -186,87 +186,6 @@ class _Writer:
             found["cuda"] = str(accelerator.major)
         return found
 
-    def dependencies(self) -> None:
-        """Write Python, torch with its index, and every wheel by its address and hash."""
-        python = self.resolution.host.python.value
-        conda = self.table("dependencies")
-        if python is not None and python.version is not None and "python" not in conda:
-            conda["python"] = f"{python.version}.*"
-        table = self.table("pypi-dependencies")
-        pin = self.resolution.torch
-        if pin is not None:
-            pins = [("torch", pin.version), *pin.family]
-            for name, version in pins:
-                entry = tomlkit.inline_table()
-                entry["version"] = f"=={version}"
-                if pin.index:
-                    entry["index"] = pin.index
-                self.put(table, name, entry)
-        for choice in self.resolution.choices:
-            entry = tomlkit.inline_table()
-            entry["url"] = hashed_address(choice.candidate)
-            self.put(table, choice.candidate.package, entry)
-        if any(choice.candidate.entry.runtime_jit for choice in self.resolution.choices):
-            self.compiler(conda, table)
-
-    def put(self, table: Any, name: str, entry: Any) -> None:
-        """Put a project's entry in the place of its old one, however that spells the name.
-
-        Raises BadInputError where a table of this platform states the project too, as that one
-        counts more.
-        """
-        targets = self.table("target") if "target" in self.table() else {}
-        for target in targets:
-            packages = targets[target].get("pypi-dependencies", {})
-            if _is_of(str(target), self.subdir) and (key := key_of(packages, name)) in packages:
-                head = f"feature.{self.feature}." if self.feature else ""
-                place = f"{head}target.{target}.pypi-dependencies.{key}"
-                message = f"{place} would count instead of what is written for {name}"
-                raise BadInputError(message, hint="remove it, and run again")
-        self.refuse_twice(name)
-        table[key_of(table, name)] = entry
-
-    def refuse_twice(self, name: str) -> None:
-        """Raise BadInputError where the project's own dependencies of this feature name a package.
-
-        pixi reads these too, and takes each package of a feature from one place only.
-        """
-        places: tuple[tuple[str, ...], ...] = (("project", "dependencies"),)
-        if self.feature:
-            places = (
-                ("project", "optional-dependencies", self.feature),
-                ("dependency-groups", self.feature),
-            )
-        for place in places:
-            listed = value_at(self.project, *place)
-            for line in listed if isinstance(listed, list) else ():
-                try:
-                    named = normalized(Requirement(str(line)).name)
-                except InvalidRequirement:
-                    continue
-                if named == name:
-                    message = (
-                        f"{'.'.join(place)} names {name}, which pixi takes from one place only"
-                    )
-                    hint = f"take {str(line)!r} out there, or write into a feature (--feature NAME)"
-                    raise BadInputError(message, hint=hint)
-
-    def compiler(self, conda: Any, table: Any) -> None:
-        """Add what packages that compile at run time need: a host compiler and the toolkit."""
-        conda.setdefault("cxx-compiler", "*")
-        conda.setdefault("ninja", "*")
-        accelerator = self.resolution.answer.target.accelerator
-        cuda = None if accelerator is None else accelerator.version
-        if cuda is None:
-            return
-        if cuda.major >= 13:  # noqa: PLR2004 - the first CUDA whose nvcc comes as wheels
-            entry = tomlkit.inline_table()
-            entry["version"] = f"=={cuda}.*"
-            entry["extras"] = list(_TOOLKIT_EXTRAS)
-            table.setdefault("cuda-toolkit", entry)
-        else:
-            conda.setdefault("cuda-nvcc", f"{cuda}.*")
-
     def environment(self, *, alone: bool) -> None:
         """Give the feature an environment of its name, unless one has it already."""
         environments = table_at(self.document, "environments")
@@ -285,16 +204,14 @@ class _Writer:
         return isinstance(features, list) and self.feature in features
 
 
-def _is_of(target: str, subdir: str) -> bool:
-    """Return whether a target's table holds on a platform: its own name, its system, unix."""
-    system = subdir.partition("-")[0]
-    return target in {subdir, system} or (target == "unix" and system != "win")
-
-
 def _name(entry: Any) -> str:
     if isinstance(entry, Mapping):
         return str(entry.get("name") or entry.get("platform"))
     return str(entry)
+
+
+def _subdir(entry: Any) -> str:
+    return str(entry.get("platform")) if isinstance(entry, Mapping) else str(entry)
 
 
 def _combined(old: Any, new: Any) -> Any:

@@ -1,5 +1,6 @@
 """A table of the user's own TOML document, made where it is not there yet."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,7 +10,6 @@ from tomlkit.items import InlineTable
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_toml
-from wheelfarm.resolve.lock import Question
 
 
 def table_at(document: Any, *path: str) -> Any:
@@ -49,12 +49,13 @@ def list_at(table: Any, key: str, where: str) -> Any:
     return found
 
 
-def text_of(document: Any, name: str) -> str:
+def text_of(document: Any, name: str, before: str) -> str:
     """Return a document's text; BadInputError where its layout would lose or move a key.
 
-    Keys with dots at the top that come back to a table they left are such a layout.
+    Keys with dots at the top that come back to a table they left are such a layout. ``before`` is
+    the text that it had: a table that is new beside its neighbour stands apart from it.
     """
-    text = tomlkit.dumps(document)
+    text = _spaced(tomlkit.dumps(document), before)
     try:
         same = parse_toml(text, name) == document.unwrap()
     except BadInputError:
@@ -66,15 +67,24 @@ def text_of(document: Any, name: str) -> str:
     return text
 
 
+def _spaced(text: str, before: str) -> str:
+    """Return a text with a blank line before each table that did not follow its line before."""
+    old = [line.rstrip("\r") for line in before.split("\n")]
+    followed = set(itertools.pairwise(old))
+    lines = text.split("\n")
+    found = lines[:1]
+    for previous, line in itertools.pairwise(lines):
+        pair = (previous.rstrip("\r"), line.rstrip("\r"))
+        loose = not pair[0] or pair[0].startswith(("#", "["))
+        if line.startswith("[") and not loose and pair not in followed:
+            found.append("")
+        found.append(line)
+    return "\n".join(found)
+
+
 def key_of(table: Any, name: str) -> str:
     """Return the key that stands in a table for a project, as its user spells it, else ``name``."""
     return next((str(key) for key in table if normalized(str(key)) == normalized(name)), name)
-
-
-def write_note(document: Any, question: Question) -> None:
-    """Say in a document what its lock answers."""
-    table_at(document, "tool", "wheelfarm", "lock")
-    document["tool"]["wheelfarm"]["lock"] = question.to_dict()
 
 
 def carry(text: str, carried: Mapping[str, Any]) -> tuple[str, list[str]]:

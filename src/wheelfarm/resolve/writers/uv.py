@@ -20,7 +20,8 @@ from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, Written, hashed_address, merged
 from wheelfarm.resolve.markers import marker_environment, marker_holds
 from wheelfarm.resolve.torch_pin import TorchPin
-from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of, write_note
+from wheelfarm.resolve.writers.places import Path, Places
+from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of
 from wheelfarm.resolve.writers.uv_pythons import Pythons, is_ours, requires_python
 
 
@@ -43,13 +44,15 @@ def write(
     for choice, _ in merged(profiles):
         sources.pop(key_of(sources, choice.candidate.package), None)
     _add_torch(document, profiles, sources)
+    places = Places(document)
+    gone: list[Path] = []
     for profile in profiles:
-        _add_requirements(document, profile, pythons.marker(profile.name))
+        gone += _add_requirements(places, profile, pythons.marker(profile.name))
     if len(profiles) > 1:
         _add_conflicts(document, [profile.name for profile in profiles])
-    notes = pythons.limit()
-    write_note(document, question)
-    return Written(texts={PurePath(name).name: text_of(document, name)}, notes=notes)
+    notes = (*places.taken_out(name, gone), *pythons.limit())
+    places.note(question, gone)
+    return Written(texts={PurePath(name).name: text_of(document, name, existing)}, notes=notes)
 
 
 def _sources(document: Any, profiles: Sequence[Profile]) -> Any:
@@ -81,7 +84,9 @@ def _add_torch(document: Any, profiles: Sequence[Profile], sources: Any) -> None
                 source["extra"] = profile.name
             found.setdefault(name, []).append(source)
     for name, entries in found.items():
-        sources[key_of(sources, name)] = entries[0] if len(entries) == 1 else entries
+        listed = tomlkit.array()
+        listed.extend(entries)
+        sources[key_of(sources, name)] = entries[0] if len(entries) == 1 else listed
 
 
 def _index_name(pin: TorchPin) -> str:
@@ -101,18 +106,19 @@ def _add_index(document: Any, name: str, url: str) -> None:
     uv["index"].append(entry)
 
 
-def _add_requirements(document: Any, profile: Profile, marker: str) -> None:
+def _add_requirements(places: Places, profile: Profile, marker: str) -> list[Path]:
+    """Write one profile's requirements; return the places of older ones that are taken out."""
+    document = places.document
     project = table_at(document, "project")
     place = "optional-dependencies" if profile.name else "dependencies"
     if place in list(project.get("dynamic") or []):
         message = f"project.{place} is dynamic: what is written there would be an error"
         raise BadInputError(message, hint="take it out of project.dynamic, or write another format")
+    top: Path = ("project", place)
     if profile.name:
-        extras = table_at(document, "project", place)
-        key = key_of(extras, profile.name)
-        listed = list_at(extras, key, f"project.{place}.{key}")
-    else:
-        listed = list_at(project, place, f"project.{place}")
+        extras = table_at(document, *top)
+        top = (*top, key_of(extras, profile.name))
+    listed = list_at(table_at(document, *top[:-1]), top[-1], ".".join(top))
     pin = profile.resolution.torch
     wanted = [] if pin is None else list(pin.requirements())
     wanted += [
@@ -120,11 +126,35 @@ def _add_requirements(document: Any, profile: Profile, marker: str) -> None:
         for choice in profile.resolution.choices
     ]
     for text in wanted:
-        _replace(listed, text, marker, profile.resolution.host, own=bool(profile.name))
+        path = (*top, normalized(Requirement(text).name))
+        added = _replace(listed, text, marker, profile.resolution.host, own=bool(profile.name))
+        if added or places.are_ours(path):
+            places.now.add(path)
+    gone = [path for path in places.stale() if path[:-1] == top]
+    for path in gone:
+        _remove(listed, path[-1])
+    return gone
 
 
-def _replace(listed: Any, text: str, marker: str, host: Host, *, own: bool) -> None:
-    """Put a requirement in the place of the same project's, else at the end.
+def _remove(listed: Any, name: str) -> None:
+    """Take a project's requirement out of a list, as we write it: by address, or exactly pinned."""
+    for index, line in reversed(list(enumerate(listed))):
+        found = _requirement(line)
+        if found is None or normalized(found.name) != name:
+            continue
+        if found.url or str(found.specifier).startswith("=="):
+            del listed[index]
+
+
+def _requirement(line: object) -> Requirement | None:
+    try:
+        return Requirement(str(line))
+    except InvalidRequirement:
+        return None
+
+
+def _replace(listed: Any, text: str, marker: str, host: Host, *, own: bool) -> bool:
+    """Put a requirement in the place of the same project's, else at the end: True where it is new.
 
     The user's extras and marker stay. A line whose marker does not hold on the host is for others:
     it stays, and ours is then for this host's platform. ``marker`` is what ours has without that;
@@ -133,22 +163,20 @@ def _replace(listed: Any, text: str, marker: str, host: Host, *, own: bool) -> N
     name = normalized(Requirement(text).name)
     others = False
     for index, line in enumerate(list(listed)):
-        try:
-            old = Requirement(str(line))
-        except InvalidRequirement:
-            continue
-        if normalized(old.name) != name:
+        old = _requirement(line)
+        if old is None or normalized(old.name) != name:
             continue
         if own and is_ours(old.marker):
             listed[index] = _like(text, old, marker)
-            return
+            return False
         if marker_holds(old.marker, frozenset(), host):
             listed[index] = _like(text, old, str(old.marker or marker))
-            return
+            return False
         others = True
     if others:
         marker = " and ".join(filter(None, (marker, _platform_marker(host))))
     listed.append(f"{text} ; {marker}" if marker else text)
+    return True
 
 
 def _like(text: str, old: Requirement, marker: str) -> str:

@@ -29,7 +29,8 @@ from wheelfarm.values import replace
 _OURS = "written by wheelfarm: the Pythons of its wheels"
 #: Patch releases that ``requires-python`` is asked about, of each minor.
 _PATCHES = 60
-_OLDEST = Minor(3, 6)
+#: The Pythons that a specifier is asked about.
+MINORS = tuple(Minor(3, number) for number in range(6, 40))
 _PYTHON = r"""python_version (==|>=|<=) "3\.\d+\""""
 _OWN_MARKER = re.compile(rf"{_PYTHON}( (and|or) {_PYTHON})*", re.ASCII)
 #: The systems on which a user's marker may hold.
@@ -134,12 +135,12 @@ def _admitted(text: str, name: str, newest: Minor) -> frozenset[Minor]:
     except InvalidSpecifier as error:
         message = f"{name}: project.requires-python is no version specifier: {text!r}"
         raise BadInputError(message, hint='write one such as ">=3.10"') from error
-    minors = [Minor(3, number) for number in range(_OLDEST.minor, newest.minor + 1)]
-    return frozenset(
-        minor
-        for minor in minors
-        if any(specifier.contains(f"{minor}.{patch}") for patch in range(_PATCHES))
-    )
+    return frozenset(minor for minor in MINORS if minor <= newest and takes(specifier, minor))
+
+
+def takes(specifier: SpecifierSet, minor: Minor) -> bool:
+    """Return whether a specifier takes any patch release of a Python."""
+    return any(specifier.contains(f"{minor}.{patch}") for patch in range(_PATCHES))
 
 
 def _newest(profiles: Sequence[Profile]) -> Minor:
@@ -151,7 +152,7 @@ def _newest(profiles: Sequence[Profile]) -> Minor:
         releases = (release.pythons.values() for release in committed_facts().releases)
         found += [python.version for each in releases for row in each for python in row]
     hosts = [_python(profile) for profile in profiles]
-    return max((each for each in (*found, *hosts) if each is not None), default=_OLDEST)
+    return max((each for each in (*found, *hosts) if each is not None), default=MINORS[0])
 
 
 def _served(profile: Profile, admitted: Iterable[Minor]) -> Iterable[Minor]:

@@ -1,4 +1,4 @@
-"""The links of an HTML page: address, attributes, text; and the page's base address."""
+"""The links of an HTML page: address, attributes, text; the page's base and its API's version."""
 
 from html.parser import HTMLParser
 
@@ -9,15 +9,18 @@ class Anchors(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.base = ""
+        self.version = ""
         self.anchors: list[tuple[str, dict[str, str], str]] = []
         self._open: tuple[str, dict[str, str]] | None = None
         self._text: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a link, or take the page's base."""
+        """Begin a link, or take the page's base or the version of its API."""
         values = {name: value or "" for name, value in attrs}
         if tag == "base" and not self.base:
             self.base = values.get("href", "")
+        elif tag == "meta" and values.get("name") == "pypi:repository-version":
+            self.version = values.get("content", "")
         elif tag == "a" and values.get("href"):
             self._close()
             self._open = (values["href"].strip(), values)

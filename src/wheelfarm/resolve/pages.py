@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from wheelfarm.errors import BadInputError
+from wheelfarm.http import redacted
 from wheelfarm.index.model import WheelEntry
 from wheelfarm.model.axis import TORCH_AXES
 from wheelfarm.model.wheel_name import WheelName
@@ -154,7 +155,9 @@ class Fits:
 def json_page(package: str, document: Any, url: str, host: Host) -> Page:
     """Read a PEP 691 page."""
     reader = Reader(document, url)
-    reader.raw("meta")
+    meta = reader.raw("meta")
+    if isinstance(meta, Mapping):
+        _check_version(meta.get("api-version"), url)
     offers: list[Offer] = []
     unread: list[tuple[str, str]] = []
     for file in reader.tables("files"):
@@ -198,6 +201,16 @@ def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, hos
     return page_of(package, url, offers, unread, Fits(host))
 
 
+def _check_version(stated: object, url: str) -> None:
+    """Raise BadInputError for a page of a later kind of simple API, as its sense is not known.
+
+    PyPA specification, "Simple repository API", versioning.
+    """
+    if isinstance(stated, str) and re.match(r"(?!1(\.|$))\d+(\.|$)", stated):
+        message = f"{redacted(url)} is a page of version {stated} of the simple API, and 1 is read"
+        raise BadInputError(message)
+
+
 def _metadata_hash(value: Any) -> Any:
     if isinstance(value, dict):
         found = value.get("sha256")
@@ -212,6 +225,7 @@ def html_page(package: str, text: str, url: str, host: Host) -> Page:
     parser = Anchors()
     parser.feed(text)
     parser.close()
+    _check_version(parser.version, url)
     base = url
     with contextlib.suppress(ValueError):
         base = urljoin(url, parser.base)

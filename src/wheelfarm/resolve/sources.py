@@ -11,7 +11,14 @@ from typing import Any, Protocol
 from urllib.parse import urljoin
 
 from wheelfarm.errors import CouldNotLookError
-from wheelfarm.http import Client, HashMismatchError, NotFoundError, Response, redacted
+from wheelfarm.http import (
+    Client,
+    HashMismatchError,
+    NotFoundError,
+    RefusedError,
+    Response,
+    redacted,
+)
 from wheelfarm.http.credentials import without_login
 from wheelfarm.index.model import Combination, Manifest
 from wheelfarm.model.project_name import normalized
@@ -31,6 +38,8 @@ _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
     " text/html;q=0.1"
 )
+
+_FORBIDDEN = 403
 
 
 class Index(Protocol):
@@ -98,9 +107,11 @@ class SimpleIndex:
 
     transport = ""
 
-    def __init__(self, client: Client, address: str) -> None:
+    def __init__(self, client: Client, address: str, *, barred: RefusedError | None = None) -> None:
+        """``barred`` is how the index answered that it may not be asked for a manifest."""
         self.address = address
         self._client = client
+        self._barred = barred
 
     def packages(self) -> frozenset[str] | None:
         """Return None: the list of all projects is not asked for."""
@@ -111,10 +122,12 @@ class SimpleIndex:
         return None
 
     def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
-        """Return a page for each name."""
+        """Return a page for each name; RefusedError where the index is barred, and shows none."""
         addresses = {name: urljoin(self.address, f"{name}/") for name in map(normalized, names)}
 
         def absent(name: str) -> Page:
+            if self._barred is not None:
+                raise self._barred
             return Page(package=name, url=addresses[name], missing=True)
 
         return _read_each(
@@ -149,6 +162,14 @@ def open_index(address: str, client: Client) -> Index:
     except NotFoundError:
         if address.startswith("file:"):
             _check_folder(address)
+        return SimpleIndex(client, address)
+    except RefusedError as error:
+        # Object stores answer so for what is not there; a plain index's pages may well be.
+        if error.status != _FORBIDDEN:
+            raise
+        return SimpleIndex(client, address, barred=error)
+    if body.lstrip()[:1] == b"<":
+        # A host that has a page for people at every address.
         return SimpleIndex(client, address)
     return ManifestIndex(client, address, url, read_manifest(body, url))
 

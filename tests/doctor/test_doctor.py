@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.fake_environment import install, install_torch, make_environment, site_packages
+from tests.farm_site import make_wheel
 from wheelfarm.cli import main
 from wheelfarm.doctor.pasted import explain
 
@@ -350,6 +351,20 @@ def test_a_package_that_is_not_there_is_said(
             "another one than the lock",
         ),
         ("libgomp.so.1: cannot allocate memory in static TLS block", "other", "LD_PRELOAD"),
+        ("error: externally-managed-environment", "other", "package manager"),
+        ("/bin/sh: 1: nvcc: not found", "toolkit", "finds none"),
+        ("[Errno 2] No such file or directory: '/usr/local/cuda/bin/nvcc'", "toolkit", "nvcc"),
+        ("x.cpp:1:10: fatal error: cuda_runtime.h: No such file or directory", "toolkit", "me.h"),
+        ("cuda_fp16.h:4: fatal error: nv/target: No such file or directory", "toolkit", "/target"),
+        ("x.cpp:1:10: fatal error: 'cublas_v2.h' file not found", "toolkit", "cublas_v2.h"),
+        ("/usr/bin/ld: cannot find -lcudart: No such file or directory", "toolkit", "cudart"),
+        (
+            "#error -- unsupported GNU version! gcc versions later than 15 are not supported!",
+            "toolkit",
+            "newer than 15",
+        ),
+        ("error: command '/x/bin/nvcc' failed with exit code 1", "source-build", "above that line"),
+        ("RuntimeError: Ninja is required to load C++ extensions", "source-build", "ninja"),
     ],
 )
 def test_pasted_lines(line: str, kind: str, words: str) -> None:
@@ -376,6 +391,10 @@ def test_pasted_lines(line: str, kind: str, words: str) -> None:
             "  ERROR: Failed building wheel for diso\nFailed to build diso",
             "wheelfarm resolve diso --explain",
         ),
+        (
+            "ERROR: No matching distribution found for Flash_Attn==2.8",
+            "wheelfarm resolve flash-attn --explain",
+        ),
         ("x.so: undefined symbol: _PyThreadState_Gone", "wheelfarm resolve PACKAGE --install"),
         ("torchvision were compiled", ""),
     ],
@@ -383,6 +402,22 @@ def test_pasted_lines(line: str, kind: str, words: str) -> None:
 def test_the_command_names_the_package_where_the_line_does(line: str, command: str) -> None:
     commands = {finding.command for finding in explain(line)}
     assert commands == ({command} if command else set())
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv"])
+def test_what_an_installer_says_of_a_wheel_of_another_python(tmp_path: Path, tool: str) -> None:
+    make_wheel(tmp_path, "torch_scatter-2.1-cp27-cp27mu-linux_x86_64.whl")
+    words = ["install", "--no-index", "--find-links", str(tmp_path), "torch-scatter"]
+    python = ["--python", sys.executable]
+    argv = {
+        "pip": [sys.executable, "-m", "pip", *words],
+        "uv": [str(Path(sys.executable).parent / "uv"), "pip", *words, *python],
+    }
+    done = subprocess.run(argv[tool], check=False, capture_output=True, text=True)
+    assert done.returncode != 0
+    (finding,) = explain(done.stderr)
+    assert finding.kind == "python"
+    assert finding.command == "wheelfarm resolve torch-scatter --explain"
 
 
 def test_the_family_member_that_goes_with_torch_is_named(

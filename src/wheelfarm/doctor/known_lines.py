@@ -18,7 +18,9 @@ _RESOLVE = f"wheelfarm resolve {NAMELESS} --install"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Pattern:
+class Pattern:
+    """What a line looks like, and what makes a finding of a match."""
+
     pattern: re.Pattern[str]
     explain: Callable[[re.Match[str], Environment | None], Finding]
 
@@ -161,7 +163,9 @@ def _family(match: re.Match[str], environment: Environment | None) -> Finding:
     )
 
 
-def _fixed(kind: Kind, summary: str, command: str = "") -> Callable[..., Finding]:
+def fixed(kind: Kind, summary: str, command: str = "") -> Callable[..., Finding]:
+    """Return what makes the same finding of every match, ``{part1}`` being its first group."""
+
     def finding(match: re.Match[str], environment: Environment | None) -> Finding:
         del environment
         parts = {f"part{index}": text or "" for index, text in enumerate(match.groups(), 1)}
@@ -175,179 +179,181 @@ def _fixed(kind: Kind, summary: str, command: str = "") -> Callable[..., Finding
     return finding
 
 
-def _entry(pattern: str, explain_match: Callable[..., Finding]) -> _Pattern:
-    return _Pattern(pattern=re.compile(pattern), explain=explain_match)
+def entry(pattern: str, explain_match: Callable[..., Finding]) -> Pattern:
+    """Return a known line."""
+    return Pattern(pattern=re.compile(pattern), explain=explain_match)
 
 
-PATTERNS = (
-    _entry(r"undefined symbol:\s*([\w@.$]+)", _symbol),
-    _entry(r"([\w.+-]+\.so[\w.]*): cannot open shared object file", _no_library),
-    _entry(
+#: The lines of loading and running.
+LOADING = (
+    entry(r"undefined symbol:\s*([\w@.$]+)", _symbol),
+    entry(r"([\w.+-]+\.so[\w.]*): cannot open shared object file", _no_library),
+    entry(
         r"version [`'\"](GLIBC_[\d.]+)['\"] not found",
-        _fixed("glibc", "the package needs {part1}, which is newer than this system's", _RESOLVE),
+        fixed("glibc", "the package needs {part1}, which is newer than this system's", _RESOLVE),
     ),
-    _entry(
+    entry(
         r"version [`'\"]((?:GLIBCXX|CXXABI)_[\d.]+)['\"] not found",
-        _fixed("glibc", "the package needs {part1} of a newer libstdc++", _RESOLVE),
+        fixed("glibc", "the package needs {part1} of a newer libstdc++", _RESOLVE),
     ),
-    _entry(
+    entry(
         r"no kernel image is available",
-        _fixed(
+        fixed(
             "gpu",
             "the package (or torch) has no code for this GPU",
             "wheelfarm resolve PACKAGE --explain",
         ),
     ),
-    _entry(
+    entry(
         r"provided PTX was compiled with an unsupported toolchain",
-        _fixed(
+        fixed(
             "driver",
             "the package's PTX is of a newer CUDA than this driver: machine code runs within a"
             " CUDA major, PTX does not",
             "update the NVIDIA driver",
         ),
     ),
-    _entry(
+    entry(
         r"driver version is insufficient for CUDA runtime version",
-        _fixed("driver", "the driver is older than the CUDA of torch", "update the NVIDIA driver"),
+        fixed("driver", "the driver is older than the CUDA of torch", "update the NVIDIA driver"),
     ),
-    _entry(
+    entry(
         r"Driver/library version mismatch",
-        _fixed("driver", "the driver was updated while the old one runs", "reboot"),
+        fixed("driver", "the driver was updated while the old one runs", "reboot"),
     ),
-    _entry(
+    entry(
         r"detected CUDA version \(([\d.]+)\) mismatches the version .* PyTorch \(([\d.]+)\)",
-        _fixed(
+        fixed(
             "toolkit",
             "a source build found nvcc of CUDA {part1}, torch is for {part2}",
             "wheelfarm toolkit show",
         ),
     ),
-    _entry(
+    entry(
         r"CUDA_HOME environment variable is not set",
-        _fixed("toolkit", "something compiles, and finds no toolkit", "wheelfarm toolkit env"),
+        fixed("toolkit", "something compiles, and finds no toolkit", "wheelfarm toolkit env"),
     ),
-    _entry(
+    entry(
         r"([\w.+-]+\.whl) is not a supported wheel on this platform",
-        _fixed(
+        fixed(
             "python", "{part1} is for another Python or platform than the pip that ran", _RESOLVE
         ),
     ),
-    _entry(
+    entry(
         r"Torch not compiled with CUDA enabled",
-        _fixed("torch", "this torch is a CPU build", "wheelfarm resolve PACKAGE --choose-torch"),
+        fixed("torch", "this torch is a CPU build", "wheelfarm resolve PACKAGE --choose-torch"),
     ),
-    _entry(
+    entry(
         r"(?:Failed to build|metadata-generation-failed|error: subprocess-exited-with-error)",
-        _fixed(
+        fixed(
             "source-build",
             "an installer compiled from source, as it found no wheel for this environment",
             "wheelfarm resolve PACKAGE --explain",
         ),
     ),
-    _entry(
+    entry(
         r"(?:invalid ELF header|file too short|wrong ELF class)",
-        _fixed("unreadable", "the file is damaged or of another processor", _RESOLVE),
+        fixed("unreadable", "the file is damaged or of another processor", _RESOLVE),
     ),
-    _entry(
+    entry(
         r"with CUDA capability (sm_\d+\w*) is not compatible with the current PyTorch",
-        _fixed(
+        fixed(
             "gpu",
             "torch itself has no code for this GPU ({part1})",
             "wheelfarm resolve PACKAGE --choose-torch",
         ),
     ),
-    _entry(
+    entry(
         r"FATAL: kernel `([^`]+)` is for (\S+), but was built for (\S+)",
-        _fixed(
+        fixed(
             "gpu",
             "the package has no code for this GPU: its {part1} is for {part2}",
             "wheelfarm resolve PACKAGE --explain",
         ),
     ),
-    _entry(
+    entry(
         r"(?:device kernel image is invalid|CUDA_ERROR_(?:NO_BINARY_FOR_GPU|INVALID_SOURCE))",
-        _fixed(
+        fixed(
             "gpu",
             "the package has no code that this GPU and driver can load",
             "wheelfarm resolve PACKAGE --explain",
         ),
     ),
-    _entry(
+    entry(
         r"NVIDIA driver on your system is too old \(found version (\d+)\)",
         _too_old,
     ),
-    _entry(
+    entry(
         r"Found no NVIDIA driver on your system",
-        _fixed("driver", "torch found no NVIDIA driver on this machine", "wheelfarm host"),
+        fixed("driver", "torch found no NVIDIA driver on this machine", "wheelfarm host"),
     ),
-    _entry(
+    entry(
         r"DLL load failed while importing (\S+): The specified module could not be found",
-        _fixed(
+        fixed(
             "library",
             "a DLL that {part1} needs is nowhere: torch's and CUDA's are found once torch is"
             " imported, the Visual C++ runtime is the system's",
             "import torch first",
         ),
     ),
-    _entry(
+    entry(
         r"DLL load failed while importing (\S+): The specified procedure could not be found",
-        _fixed(
+        fixed(
             "torch",
             "{part1} needs a function that a DLL here does not have: it was built for another"
             " torch or CUDA",
             _RESOLVE,
         ),
     ),
-    _entry(
+    entry(
         r"(?:Unsupported gpu architecture '([^']+)'|Unknown CUDA arch \(([^)]+)\))",
-        _fixed(
+        fixed(
             "source-build",
             "a source build asks for the GPU architecture {part1}{part2}, which this toolkit or"
             " torch does not know",
             "wheelfarm resolve PACKAGE --explain",
         ),
     ),
-    _entry(
+    entry(
         r"No module named '(torch)'",
-        _fixed(
+        fixed(
             "source-build",
             "there is no {part1} in the Python that ran; while an installer builds in isolation,"
             " that means that it compiles from source, as it found no wheel",
             "wheelfarm resolve PACKAGE --explain",
         ),
     ),
-    _entry(r"operator (torchvision)::\w+ does not exist", _family),
-    _entry(r"PyTorch and (torchvision|torchaudio) were compiled with different CUDA", _family),
-    _entry(
+    entry(r"operator (torchvision)::\w+ does not exist", _family),
+    entry(r"PyTorch and (torchvision|torchaudio) were compiled with different CUDA", _family),
+    entry(
         r"(?:compiled using NumPy 1\.x cannot be run in|compiled against (?:ABI|API) version)",
-        _fixed(
+        fixed(
             "other",
             "a package was built for another NumPy than the one that is installed",
             "pip install 'numpy<2', or a newer version of that package",
         ),
     ),
-    _entry(
+    entry(
         r"inconsistent version: expected '([^']+)', but metadata has '([^']+)'",
-        _fixed(
+        fixed(
             "other",
             "the wheel's name says version {part1} and its metadata {part2}: it was renamed after"
             " it was built, and installers refuse it",
             _RESOLVE,
         ),
     ),
-    _entry(
+    entry(
         r"DO NOT MATCH THE HASHES|Hash mismatch for",
-        _fixed(
+        fixed(
             "other",
             "the file is another one than the lock was made for: it was changed or exchanged, or"
             " a cache is old",
             "wheelfarm resolve --check LOCK",
         ),
     ),
-    _entry(
+    entry(
         r"cannot allocate memory in static TLS block",
-        _fixed(
+        fixed(
             "other",
             "a library was loaded too late for its thread-local storage: import the package before"
             " everything else, or name that library in LD_PRELOAD",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from wheelfarm.doctor.environment import Environment
 from wheelfarm.doctor.installed import owner_of
-from wheelfarm.doctor.known_lines import NAMELESS, PATTERNS
+from wheelfarm.doctor.known_builds import PATTERNS
+from wheelfarm.doctor.known_lines import NAMELESS
 from wheelfarm.doctor.model import Finding
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.project_name import normalized
@@ -14,16 +15,22 @@ from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.values import replace
 
 _WHEEL = re.compile(r"([\w.+-]+\.whl)")
-_FAILED = re.compile(r"Failed (?:to build|building wheel for)\s+['\"]?([A-Za-z0-9][\w.-]*)")
+_NAMED = re.compile(
+    r"(?:Failed to build|Failed building wheel for|No matching distribution found for"
+    r"|satisfies the requirement|only found wheels for|Because only|Because(?! only))"
+    r"\s+['\"`]?([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)"
+)
 _MODULE = re.compile(r"([^\s'\":]+\.(?:so|pyd)(?:\.\d+)*)(?=[\s'\":,)]|$)")
 
 
 def explain(text: str, environment: Environment | None = None) -> list[Finding]:
     """Return what a pasted text says; empty where no line of it is known.
 
-    With ``environment`` the answer is held against what is installed there.
+    With ``environment`` the answer is held against what is installed there. A line that a tool or
+    a terminal broke into several is still one.
     """
     found: list[Finding] = []
+    text = f"{text}\n{' '.join(text.split())}"
     for entry in PATTERNS:
         for match in entry.pattern.finditer(text):
             finding = entry.explain(match, environment)
@@ -45,7 +52,7 @@ def package_of(text: str, environment: Environment | None) -> str:
     for match in _WHEEL.finditer(text):
         with contextlib.suppress(BadInputError):
             return WheelName.parse(match[1]).package
-    if (built := _FAILED.search(text)) is not None:
+    if (built := _NAMED.search(text)) is not None:
         return normalized(built[1])
     for match in _MODULE.finditer(text) if environment is not None else ():
         owner = None if environment is None else owner_of(Path(match[1]), environment.interpreter)

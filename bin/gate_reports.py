@@ -13,8 +13,8 @@ from wheelfarm.facts.model import WheelFacts
 from wheelfarm.verify.arch_checks import coverage
 from wheelfarm.verify.batch import Task, verify_many
 from wheelfarm.verify.report import Report
-from wheelfarm.verify.subject import counted
 from wheelfarm.verify.summary import as_cell
+from wheelfarm.wording import counted
 
 HEAD = """# What the gate finds in published wheels
 

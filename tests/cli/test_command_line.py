@@ -308,7 +308,10 @@ def test_a_full_disk_behind_the_output_is_told() -> None:
             command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
         )
     assert done.returncode == 2
-    assert done.stderr == "wheelfarm: standard output: No space left on device\n"
+    assert done.stderr == (
+        "wheelfarm: standard output: No space left on device\n"
+        "  next:  free some disk space and run again\n"
+    )
 
 
 def test_the_extras_modules_are_those_of_the_project() -> None:

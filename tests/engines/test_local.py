@@ -250,6 +250,8 @@ def test_a_run_goes_on_where_it_was_ended(
         assert not wheels_of(small_farm.root / "wheelhouse")
     state = small_farm.json("status")
     assert state["outcomes"] == {"interrupted": 1}
+    assert (state["state"], state["left"]) == ("stopped", 1)
+    assert "stopped: 1 interrupted; 1 job left" in small_farm.call("status").stdout
     done = small_farm.json("run", plan, "--only", CELL)
     assert done["outcomes"] == {"done": 1}
     assert "source" not in done["jobs"][0]["steps"], "the first steps were kept"

@@ -159,7 +159,7 @@ def test_github_matrices(farm: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_the_table_shows_totals_by_reason(farm: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--farm", str(farm), "--budget-minutes", "50"]) == 0
     text = capsys.readouterr().out
-    assert "2 cells, 2 jobs in 1 batches, 40 minutes" in text
+    assert "2 cells, 2 jobs in 1 batch, 40 minutes" in text
     for line in ("      2  planned", "      8  over the budget", "refused: below min_pytorch"):
         assert line in text
     assert main(["plan", "--farm", str(farm), "--only", CELL, "--explain"]) == 0

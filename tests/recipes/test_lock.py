@@ -232,7 +232,7 @@ def test_init_makes_a_farm_that_lints_clean(
     assert "# The survey says linked: setup.py:7: " in text
     assert "\nlinks_torch: true\n" in text
     assert main(["lint", "--farm", str(farm)]) == 0
-    assert "1 recipes: 0 faults" in capsys.readouterr().out
+    assert "1 recipe: 0 faults" in capsys.readouterr().out
     with pytest.raises(BadInputError, match="there is a recipe of one already"):
         main(["init", "one==0.9", "--farm", str(farm)])
 

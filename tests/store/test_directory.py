@@ -124,6 +124,9 @@ def test_a_yank_is_an_attribute(store: DirectoryStore, tmp_path: Path) -> None:
         yank(store, [NAME.replace("1.0", "2.0")], "reason")
     with pytest.raises(BadInputError, match="reason"):
         yank(store, [NAME], "  ")
+    with pytest.raises(BadInputError) as caught:
+        yank(store, [f"wheelhouse/{NAME}"], "reason")
+    assert caught.value.hint == f"give the name without its folder: {NAME}"
 
 
 def test_a_stale_catalogue_is_not_overwritten(store: DirectoryStore, tmp_path: Path) -> None:

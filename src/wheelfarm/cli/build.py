@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfarm.cli.farm_option import add_farm_option, farm_of
 from wheelfarm.cli.output import print_json
+from wheelfarm.wording import counted
 
 if TYPE_CHECKING:
     from wheelfarm.build.handoff import ShardProduct
@@ -180,7 +181,7 @@ def _prove(
     proofs = []
     if arguments.twice:
         twice = prove_twice(request, workspace, result.built.wheel, listen=progress.step)
-        proofs.append(f"two builds gave the same bytes in {len(twice.members)} members")
+        proofs.append(f"two builds gave the same bytes in {counted(len(twice.members), 'member')}")
     if arguments.against_torch:
         releases = [parse_version(word) for word in arguments.against_torch.split(",")]
         free = prove_torch_free(request, workspace, releases, listen=progress.step)

@@ -19,7 +19,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.errors import BadInputError
     from wheelfarm.facts.wheel import read_wheel
     from wheelfarm.verify.difference import compare
-    from wheelfarm.verify.subject import counted
+    from wheelfarm.wording import counted
 
     first, second = read_wheel(arguments.first), read_wheel(arguments.second)
     for path, facts in ((arguments.first, first), (arguments.second, second)):

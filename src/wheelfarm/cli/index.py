@@ -15,6 +15,7 @@ from wheelfarm.cli.store_option import (
     store_of,
     upstream_of,
 )
+from wheelfarm.wording import counted
 
 if TYPE_CHECKING:
     from wheelfarm.index.importing import Imported
@@ -101,7 +102,10 @@ def _check(arguments: argparse.Namespace) -> int:
     else:
         if rows:
             print_table(("kind", "where", "finding"), rows)
-        print(f"{checked.pages} pages, {checked.files} files, {len(rows)} faults")
+        print(
+            f"{counted(checked.pages, 'page')}, {counted(checked.files, 'file')}, "
+            f"{counted(len(rows), 'fault')}"
+        )
     return 1 if rows else 0
 
 
@@ -172,7 +176,7 @@ def _print_imported(each: "Imported") -> None:
 
 def _say_missing(count: int) -> None:
     print(
-        f"wheelfarm: {count} link{'s' if count > 1 else ''} could not be read; what came in stays\n"
+        f"wheelfarm: {counted(count, 'link')} could not be read; what came in stays\n"
         "  next:  run again for the rest, or say --allow-missing NAME of what is gone for good",
         file=sys.stderr,
     )
@@ -240,7 +244,8 @@ def _build(arguments: argparse.Namespace) -> int:
         print_json("wheelfarm.index/1", document)
     else:
         print(
-            f"{arguments.out}: {built.wheels} wheels of {built.packages} packages;"
-            f" {built.written} pages written, {built.removed} removed"
+            f"{arguments.out}: {counted(built.wheels, 'wheel')} of "
+            f"{counted(built.packages, 'package')};"
+            f" {counted(built.written, 'page')} written, {built.removed} removed"
         )
     return 0

@@ -4,6 +4,7 @@ import argparse
 
 from wheelfarm.cli.farm_option import add_farm_option, chosen_recipes, farm_of, grids_of
 from wheelfarm.cli.output import print_json, print_table
+from wheelfarm.wording import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,5 +42,8 @@ def execute(arguments: argparse.Namespace) -> int:
             ]
             print_table(("level", "package", "rule", "finding"), table)
             print()
-        print(f"{len(chosen)} recipes: {faults} faults, {len(findings) - faults} warnings")
+        print(
+            f"{counted(len(chosen), 'recipe')}: {counted(faults, 'fault')}, "
+            f"{counted(len(findings) - faults, 'warning')}"
+        )
     return BadInputError.exit_code if faults else 0

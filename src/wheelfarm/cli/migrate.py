@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfarm.cli.output import print_json, print_table
+from wheelfarm.wording import counted
 
 if TYPE_CHECKING:
     from wheelfarm.recipes.migrate.farm import Migrated
@@ -75,5 +76,5 @@ def _report(arguments: argparse.Namespace, migrated: "Migrated", notes: "list[No
     if rows:
         print_table(("what", "file", "key", "remark"), rows)
         print()
-    print(f"{len(migrated.recipes)} packages written to {arguments.out}")
+    print(f"{counted(len(migrated.recipes), 'package')} written to {arguments.out}")
     print(f"next: wheelfarm lint --farm {arguments.out}; wheelfarm lock --farm {arguments.out}")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from wheelfarm.cli.farm_option import add_farm_option, grids_of, stocked_farm_of
 from wheelfarm.cli.output import clean, print_json_rows, print_table
 from wheelfarm.values import replace
+from wheelfarm.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,7 +189,8 @@ def _print_tables(plan: "Plan", source: str, *, explain: bool) -> None:
     print_table(("package", "cells", "jobs", "minutes", "exist"), rows)
     short = render.summary(plan)
     print(
-        f"\n{short['cells']} cells, {short['job_count']} jobs in {short['batch_count']} batches, "
+        f"\n{counted(short['cells'], 'cell')}, {counted(short['job_count'], 'job')} in "
+        f"{counted(short['batch_count'], 'batch', 'batches')}, "
         f"{short['cost_minutes']:.0f} minutes; store: {clean(source)}\n"
     )
     for reason, count in Counter(plan.totals()).most_common():

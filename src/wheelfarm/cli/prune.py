@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wheelfarm.cli.output import clean, print_json, print_table
 from wheelfarm.cli.store_option import add_store_option, existing_store_of
+from wheelfarm.wording import counted
 
 if TYPE_CHECKING:
     from wheelfarm.store.protocol import Store
@@ -54,7 +55,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if rows:
         print_table(("wheel", "reason"), rows)
     done = "removed" if arguments.apply else "would go; nothing was changed (add --apply)"
-    print(f"{len(rows)} wheels {done}")
+    print(f"{counted(len(rows), 'wheel')} {done}")
     for path in left:
         print(f"left by a killed process: {clean(path)}")
     return 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from wheelfarm.cli.farm_option import add_farm_option
 from wheelfarm.cli.output import clean, print_json, print_table
+from wheelfarm.wording import counted
 
 if TYPE_CHECKING:
     from wheelfarm.engines.job_result import JobResult
@@ -46,10 +47,13 @@ def execute(arguments: argparse.Namespace) -> int:
 def _document(
     record: "RunRecord", plan: "PlanFile", results: "dict[str, JobResult]"
 ) -> dict[str, Any]:
+    from wheelfarm.engines.job_result import UNFINISHED
     from wheelfarm.engines.record import measured_costs, summary
 
     running = record.running()
-    left = [job for job in plan.jobs if job.id not in results]
+    left = [
+        job for job in plan.jobs if job.id not in results or results[job.id].status in UNFINISHED
+    ]
     ended = "done" if not left else "stopped"
     costs = measured_costs(results.values())
     return {
@@ -70,7 +74,7 @@ def _document(
 
 def _print(document: dict[str, Any]) -> None:
     counts = ", ".join(f"{number} {name}" for name, number in document["outcomes"].items())
-    print(f"{document['state']}: {counts or 'no results'}; {document['left']} jobs left")
+    print(f"{document['state']}: {counts or 'no results'}; {counted(document['left'], 'job')} left")
     rows = [
         (
             result["status"],

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wheelfarm.cli.output import print_json, print_table
+from wheelfarm.wording import counted
 
 if TYPE_CHECKING:
     from wheelfarm.upstream.model import UpstreamFacts
@@ -132,11 +133,14 @@ def _report(arguments: argparse.Namespace, found: "Refreshed", written: str | No
         return
     for line in found.added:
         print(f"+ {line}")
-    print(f"{len(found.added)} new wheels; {len(found.kept)} facts that no page shows are kept")
+    print(
+        f"{counted(len(found.added), 'new wheel')}; kept though no page shows them: "
+        f"{counted(len(found.kept), 'fact')}"
+    )
     if found.not_published:
         print(f"not published: {', '.join(found.not_published)}")
     if found.passed_over:
-        print(f"{len(found.passed_over)} names passed over (--json lists them with reasons)")
+        print(f"{counted(len(found.passed_over), 'name')} passed over (--json has the reasons)")
     if written:
         print(f"wrote {written}")
     elif found.added:

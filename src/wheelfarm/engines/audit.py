@@ -17,6 +17,7 @@ from wheelfarm.reading import Reader, parse_json, read_json
 from wheelfarm.store.model import Record
 from wheelfarm.store.protocol import BlobMissingError, Store, key_of, report_key
 from wheelfarm.verify.report import GATE_VERSION
+from wheelfarm.wording import counted
 
 FindingId = Literal["gap", "undeclared", "name", "archs", "report", "gate", "hash", "index"]
 Severity = Literal["fail", "warn", "could-not-look"]
@@ -164,7 +165,7 @@ def _index(site: Path, grid: PackageGrid, records: Iterable[Record]) -> Iterator
     wanted = {record.filename: record.sha256 for record in records}
     if not path.is_file():
         if wanted:
-            text = f"the index has no page of it; the store has {len(wanted)} wheels"
+            text = f"the index has no page of it; the store has {counted(len(wanted), 'wheel')}"
             yield Finding(id="index", severity="fail", subject=package, text=text)
         return
     listed = {

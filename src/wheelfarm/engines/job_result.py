@@ -14,6 +14,8 @@ Status = Literal[
     "done", "refused", "could-not-look", "failed", "killed", "interrupted", "timed-out", "not-run"
 ]
 STATUSES: tuple[Status, ...] = get_args(Status)
+#: How a job ends that says nothing of its cell: the next run of the plan takes it up.
+UNFINISHED: frozenset[Status] = frozenset(("interrupted", "timed-out", "not-run"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -108,9 +108,10 @@ class WheelName:
         match = _NAME.fullmatch(text)
         if match is None:
             message = f"{text!r} is no wheel file name"
-            raise BadInputError(
-                message, hint="the form is name-version(-build)-python-abi-platform.whl"
-            )
+            hint = "the form is name-version(-build)-python-abi-platform.whl"
+            if _NAME.fullmatch(last := text.rpartition("/")[2]):
+                hint = f"give the name without its folder: {last}"
+            raise BadInputError(message, hint=hint)
         parse_version(match["version"], "wheel version")
         return cls(
             distribution=match["distribution"],

@@ -16,6 +16,7 @@ from wheelfarm.recipes.document import read_document, without_echoes
 from wheelfarm.recipes.model import Defaults, Farm, FarmPolicy, Recipe
 from wheelfarm.recipes.policy import read_policy
 from wheelfarm.recipes.recipe import read_recipe
+from wheelfarm.wording import counted
 
 POLICY_FILE = "farm.yml"
 RECIPES_FOLDER = "recipes"
@@ -47,7 +48,7 @@ def load_farm(folder: Path) -> Farm:
     faults += _misplaced(folder)
     if faults := without_echoes(faults):
         count = len(faults)
-        title = f"the farm {folder} has {count} fault{'s' if count > 1 else ''}"
+        title = f"the farm {folder} has {counted(count, 'fault')}"
         raise FaultsError(title, faults)
     return Farm(root=folder.resolve(), policy=policy, recipes=recipes)
 
@@ -62,7 +63,7 @@ def load_recipe(path: Path, defaults: Defaults | None = None) -> Recipe:
     faults = without_echoes(faults)
     if faults or recipe is None:
         count = len(faults)
-        title = f"the recipe {path} has {count} fault{'s' if count > 1 else ''}"
+        title = f"the recipe {path} has {counted(count, 'fault')}"
         raise FaultsError(title, faults)
     return recipe
 

@@ -10,7 +10,8 @@ from wheelfarm.facts.coverage import KNOWN_GPUS, wheel_runs_on
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.arch import Arch, ArchList
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Expected, Subject, counted, judged, matches
+from wheelfarm.verify.subject import Expected, Subject, judged, matches
+from wheelfarm.wording import counted
 
 
 def check_architectures(subject: Subject) -> Check | None:

@@ -14,7 +14,8 @@ from wheelfarm.facts.metadata import digest_bytes
 from wheelfarm.facts.model import Member, ProblemKind, RecordRow
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import ASSET_LIMIT, Subject, counted, judged
+from wheelfarm.verify.subject import ASSET_LIMIT, Subject, judged
+from wheelfarm.wording import counted
 
 #: The ABI of one CPython; letters at its end are those of its build.
 _EXACT_ABI = re.compile(r"(cp\d+)[a-z]*")
@@ -33,7 +34,7 @@ def check_zip(subject: Subject) -> Check:
     return judged(
         "zip",
         fails=_problems(subject, "zip"),
-        fine=f"{len(facts.members)} members, {total} bytes unpacked",
+        fine=f"{counted(len(facts.members), 'member')}, {total} bytes unpacked",
     )
 
 

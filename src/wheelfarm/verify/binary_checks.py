@@ -2,7 +2,8 @@
 
 from wheelfarm.facts.model import InnerArchive
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Subject, counted, cut, judged, matches
+from wheelfarm.verify.subject import Subject, cut, judged, matches
+from wheelfarm.wording import counted
 
 _TEXT = "named like a binary"
 _MACHINES = {"x86_64": "x86_64", "aarch64": "aarch64", "amd64": "x86_64"}

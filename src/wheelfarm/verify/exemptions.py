@@ -2,6 +2,7 @@
 
 from wheelfarm.verify.report import Check
 from wheelfarm.verify.subject import Expected, Subject, judged
+from wheelfarm.wording import counted
 
 #: Fields of Expected that make the gate look away somewhere.
 EXEMPTIONS = (
@@ -26,7 +27,7 @@ def check_exemptions(subject: Subject) -> Check | None:
         f"the exemption {name} has no written reason" for name in used if not expected.reason(name)
     ]
     lines = [f"{knob.field}: {knob.value} ({knob.reason})" for knob in expected.knobs]
-    fine = f"{len(used)} exemptions, each with its reason"
+    fine = f"{counted(len(used), 'exemption')}, each with its reason"
     return judged("exemptions", fails=fails, fine=fine, evidence=lines)
 
 

@@ -17,7 +17,8 @@ from wheelfarm.facts.libraries import (
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.verify.report import Check
 from wheelfarm.verify.requirement_checks import requirements_of
-from wheelfarm.verify.subject import Subject, counted, judged, matches
+from wheelfarm.verify.subject import Subject, judged, matches
+from wheelfarm.wording import counted
 
 _ORIGIN = re.compile(r"^\$(?:ORIGIN|\{ORIGIN\})(?:/|$)")
 #: A repair tool's mark in a grafted library's name: eight hexadecimal digits.

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from packaging.utils import canonicalize_name
 
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Subject, counted, judged
+from wheelfarm.verify.subject import Subject, judged
+from wheelfarm.wording import counted
 
 #: Top-level names of site-packages whose files another wheel must not bring, with the projects
 #: (patterns) that may. A file there replaces theirs without a word: installers do not look.

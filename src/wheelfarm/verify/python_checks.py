@@ -8,7 +8,8 @@ from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.verify.report import Check
-from wheelfarm.verify.subject import Subject, counted, judged
+from wheelfarm.verify.subject import Subject, judged
+from wheelfarm.wording import counted
 
 #: The tag that CPython puts in a module's file name: ``.cpython-311-…``, ``.cp311-win_amd64``.
 _SUFFIX = re.compile(r"\.(?:cpython-|cp)(\d)(\d+)(t?)-?([\w-]*)\.(?:so|pyd)$")

@@ -150,11 +150,6 @@ def cut(lines: Iterable[str]) -> tuple[str, ...]:
     return (*every[:_SHOWN], f"… and {len(every) - _SHOWN} more")
 
 
-def counted(number: int, singular: str, plural: str = "") -> str:
-    """Return a number with its noun: ``1 binary``, ``3 binaries``."""
-    return f"{number} {singular if number == 1 else plural or f'{singular}s'}"
-
-
 def matches(name: str, patterns: Iterable[str]) -> bool:
     """Return whether a name fits one of some shell patterns."""
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)

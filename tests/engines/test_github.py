@@ -1,6 +1,7 @@
 """Rendered workflows: what tools say of them, what runs them, and the runner's own honesty."""
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,53 @@ def test_steps_are_single_lines_of_wheelfarm(farm: Farm) -> None:
     main = yaml.safe_load(render(load_farm(farm.root), RenderOptions())["wheels.yml"])
     assert main["concurrency"] == {"group": "wheelfarm", "cancel-in-progress": False}
     assert list(main["jobs"])[-1] == "publish"
+
+
+@pytest.mark.parametrize("folder", ["my farm", "a$(x)", "-x", "a'b", "a[b]", "a;b", "farm*"])
+def test_a_folder_that_others_would_read_is_refused(
+    small_farm: Farm, tmp_path: Path, folder: str
+) -> None:
+    place = tmp_path / "repository" / folder
+    shutil.copytree(small_farm.root, place)
+    done = small_farm.call("ci", "render", "--repository", place.parent, "--farm", place, status=4)
+    assert "cannot stand in a workflow" in done.stderr
+    assert not (place.parent / ".github").exists()
+
+
+@pytest.mark.parametrize("folder", ["farms/größe-2", "a.b_c", "."])
+def test_a_plain_folder_is_rendered(small_farm: Farm, folder: str) -> None:
+    text = render(load_farm(small_farm.root), RenderOptions(farm=folder))["wheels.yml"]
+    document = yaml.safe_load(text)
+    (line,) = (
+        step["run"]
+        for step in document["jobs"]["plan"]["steps"]
+        if step.get("run", "").startswith("wheelfarm plan")
+    )
+    assert shlex.split(line)[2:4] == ["--farm", folder]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "good"),
+    [
+        ("wheelfarm[farm] @ git+https://host.test/a/b@v1#egg=x", True),
+        ("wheelfarm[farm,objects]>=1,<2", True),
+        ("x'; touch y; '", False),
+        ("wheelfarm # newest", False),
+        ("a\nb", False),
+        ("${{ secrets.KEY }}", False),
+    ],
+)
+def test_a_requirement_is_one_word_of_the_shell(
+    small_farm: Farm, requirement: str, good: bool
+) -> None:
+    farm, options = load_farm(small_farm.root), RenderOptions(requirement=requirement)
+    if not good:
+        with pytest.raises(BadInputError, match="cannot stand in a workflow"):
+            render(farm, options)
+        return
+    document = yaml.safe_load(render(farm, options)["wheels.yml"])
+    line = document["jobs"]["publish"]["steps"][1]["run"]
+    assert shlex.split(line) == ["pipx", "install", requirement]
 
 
 def test_matrices_hold_to_githubs_limits(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """A farm in, its GitHub workflows out: text that depends on the farm and the options alone."""
 
+import re
 from dataclasses import dataclass
 from importlib.resources import files as resources
 
 from wheelfarm import __version__
+from wheelfarm.errors import BadInputError
 from wheelfarm.model.platform import WINDOWS_AMD64
 from wheelfarm.recipes.model import Farm, FarmPolicy
 
@@ -61,6 +63,12 @@ _KEEP_WHEEL = """\
           if-no-files-found: error"""
 
 
+#: The farm's folder stands in shell lines, in YAML and in GitHub's patterns of paths.
+_PLAIN_FOLDER = re.compile(r"\.|[\w.][\w./-]*")
+#: The requirement stands between single quotes, in a plain scalar of YAML.
+_READ_BY_OTHERS = re.compile(r"'|: | #|\$\{\{")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderOptions:
     """``requirement`` is what pipx installs, ``farm`` the farm's folder in the repository."""
@@ -70,7 +78,17 @@ class RenderOptions:
 
 
 def render(farm: Farm, options: RenderOptions) -> dict[str, str]:
-    """Return the workflows' texts by file name."""
+    """Return the workflows' texts by file name.
+
+    Raises BadInputError for a folder or requirement that a shell, YAML or GitHub would read.
+    """
+    if not _PLAIN_FOLDER.fullmatch(options.farm):
+        message = f"the farm's folder {options.farm!r} cannot stand in a workflow"
+        hint = "letters, digits, '.', '_', '-' and '/' can; rename it"
+        raise BadInputError(message, hint=hint)
+    if not options.requirement.isprintable() or _READ_BY_OTHERS.search(options.requirement):
+        message = f"the requirement {options.requirement!r} cannot stand in a workflow"
+        raise BadInputError(message, hint="without quotes, ': ', ' #' and '${{', on one line")
     values = _values(farm.policy, options)
     jobs = [_job("compile", values), _job("link", values)]
     names = ["compile", "link"]

@@ -123,6 +123,12 @@ def test_exports_serve_a_build_that_knows_no_wheels(toolkit_python: Path, tmp_pa
     variables = document(call("env", *common, "--json", WHEELFARM_CACHE=cache))["variables"]
     home = call("home", *common, WHEELFARM_CACHE=cache).stdout.strip()
     assert variables["CUDA_HOME"] == home
+    # What a shell evaluates is the output; which CUDA won is said beside it.
+    assert "CUDA 13.0 from wheels: " in exports.stderr
+    assert not call("env", *common, "-q", WHEELFARM_CACHE=cache).stderr
+    words = (*common, "--source", "system")
+    system = call("env", *words, WHEELFARM_CACHE=cache, CUDA_HOME=home)
+    assert f"CUDA 13.0 from system: {home}" in system.stderr
     source = trees.touch(
         tmp_path / "x.cpp",
         "#include <cuda.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime_api.h>\n"

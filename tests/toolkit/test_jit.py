@@ -312,3 +312,22 @@ def test_texts_and_what_is_refused(torch_python: Path, work: Path) -> None:
     assert "oops" in log.read_text()
     assert "4 WHEELFARM_CUDA_FROM_WHEELS=perhaps is invalid" in output
     assert "4 'no/name' is no name of an extension module" in output
+    assert "  CUDA: " in output
+    assert "(CUDA 13.0, wheels, found by sys.path)" in output
+
+
+def test_a_systems_toolkit_never_wins_in_silence(torch_python: Path, work: Path) -> None:
+    """In mode auto it is taken as before, and said; a warm load has nothing to say."""
+    cli = [str(torch_python), "-m", "wheelfarm", "toolkit", "home", "--to", str(work / "system")]
+    subprocess.run(cli, check=True, capture_output=True, env=variables(work))
+    auto = {"WHEELFARM_CUDA_FROM_WHEELS": "", "CUDA_HOME": str(work / "system")}
+    script = """
+        handler = logging.StreamHandler(sys.stdout)
+        logging.getLogger("wheelfarm").addHandler(handler)
+        print("answer", module().answer())
+        """
+    cold = run(torch_python, work, script, **auto)
+    assert f"'tiny' is built with {work}/system (CUDA 13.0, system, found by CUDA_HOME)" in cold
+    assert "WHEELFARM_CUDA_FROM_WHEELS=1 takes the wheels of " in cold
+    assert "nvidia/cu13" in cold.partition("wheels of ")[2]
+    assert run(torch_python, work, script, **auto) == "answer 41"

@@ -1,6 +1,7 @@
 """``wheelfarm toolkit``: which CUDA is found, variables for builds, a CUDA_HOME, a self-check."""
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,16 @@ def _find(arguments: argparse.Namespace) -> "Toolkit":
     )
 
 
+def _tell(toolkit: "Toolkit", arguments: argparse.Namespace) -> None:
+    """Say on standard error which CUDA won, and over which; what is printed is for a shell."""
+    if arguments.quiet:
+        return
+    lines = [f"CUDA {toolkit.version} from {toolkit.source}: {toolkit.path}"]
+    lines += [f"passed over: {candidate}" for candidate in toolkit.candidates if candidate.reason]
+    for line in (*lines, *(f"note: {note}" for note in toolkit.notes)):
+        print(clean(line), file=sys.stderr)
+
+
 def _show(arguments: argparse.Namespace) -> int:
     if arguments.floor is not None:
         return _show_floor(arguments)
@@ -144,6 +155,7 @@ def _env(arguments: argparse.Namespace) -> int:
     toolkit = _find(arguments)
     home = cuda_home(toolkit, Machine.here())
     variables = build_variables(toolkit, home, cmake=arguments.cmake)
+    _tell(toolkit, arguments)
     if arguments.json:
         print_json("wheelfarm.toolkit-env/1", {"variables": variables})
     else:
@@ -162,6 +174,7 @@ def _home(arguments: argparse.Namespace) -> int:
         home = cuda_home(toolkit, machine)
     else:
         home = make_view(toolkit, arguments.to.absolute(), stub=stand_in(toolkit, machine))
+    _tell(toolkit, arguments)
     if arguments.json:
         print_json("wheelfarm.toolkit-home/1", {"home": str(home), "root": str(toolkit.path)})
     else:

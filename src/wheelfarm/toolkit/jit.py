@@ -4,6 +4,7 @@ torch is imported when one of these is called, never before. A result that is in
 without torch's build machinery.
 """
 
+import contextlib
 import importlib
 import importlib.machinery
 import importlib.util
@@ -36,7 +37,7 @@ from wheelfarm.toolkit.jit_build import Build, build
 from wheelfarm.toolkit.jit_key import Sources, jit_key, words
 from wheelfarm.toolkit.jit_store import JitStore
 from wheelfarm.toolkit.layout import Machine
-from wheelfarm.toolkit.model import NoToolkitError, Step
+from wheelfarm.toolkit.model import NoToolkitError, Step, Toolkit
 
 logger = logging.getLogger(__name__)
 
@@ -201,6 +202,8 @@ def _run(
     with files.locked(store.lock):
         if (library := store.find()) is not None:
             return _enter(library, is_python_module=is_module)
+        if flags is not None:
+            _tell(sources, flags.toolkit, environment, machine, extras)
         job = Build(function=function, arguments=arguments, flags=flags, torch=torch)
         library, loaded = build(
             job, store, has_device_code=sources.has_device_code, machine=machine
@@ -214,7 +217,7 @@ def _flags(
 ) -> BuildFlags:
     """Return the flags of the toolkit that this mode takes: an installed one first in ``auto``."""
     torch = torch_cuda(environment)
-    needs: tuple[Step, ...] = ("device", "link") if sources.has_device_code else ("host", "link")
+    needs = _needs(sources)
     order: tuple[Any, ...] = ("wheels",)
     if mode == "auto":
         installed = installed_toolkit(machine, torch)
@@ -243,6 +246,38 @@ def _flags(
         )
     wanted = f"what {sources.name!r} needs ({', '.join((*needs, *extras.libraries))})"
     raise NoToolkitError(wanted, tuple(candidates), hint=hint)
+
+
+def _needs(sources: Sources) -> tuple[Step, ...]:
+    return ("device", "link") if sources.has_device_code else ("host", "link")
+
+
+def _tell(
+    sources: Sources,
+    toolkit: Toolkit,
+    environment: Environment,
+    machine: Machine,
+    extras: _Extras,
+) -> None:
+    """Log which CUDA a build takes; a warning where one of the system wins over whole wheels."""
+    logger.info("%r is built with %s", sources.name, toolkit.root)
+    if toolkit.source != "system":
+        return
+    with contextlib.suppress(NoToolkitError):
+        wheels = find_toolkit(
+            source="wheels",
+            environment=environment,
+            machine=machine,
+            needs=_needs(sources),
+            libraries=extras.libraries,
+        )
+        logger.warning(
+            "%r is built with %s, as that is installed; %s=1 takes the wheels of %s",
+            sources.name,
+            toolkit.root,
+            extras.variables.mode,
+            wheels.path,
+        )
 
 
 def _key_arguments(function: str, arguments: Mapping[str, Any]) -> Mapping[str, object]:

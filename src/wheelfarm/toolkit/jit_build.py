@@ -72,7 +72,7 @@ def build(
             raise load_failure(library, error) from error
         files.write_text(store.failure_log, str(error))
         shutil.rmtree(folder, ignore_errors=True)
-        raise _compile_failure(str(job.arguments["name"]), str(error), store.failure_log) from error
+        raise _compile_failure(job, str(error), store.failure_log) from error
     library = next(iter(sorted((*folder.glob("*.so"), *folder.glob("*.pyd")))))
     store.add(library, _dependencies(folder, ninja, job))
     return library, loaded
@@ -164,8 +164,10 @@ def _dependencies(folder: Path, ninja: Path, job: Build) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
-def _compile_failure(name: str, output: str, log: Path) -> BuildError:
+def _compile_failure(job: Build, output: str, log: Path) -> BuildError:
     lines = output.splitlines()
     errors = [line for line in lines if _ERROR.search(line)] or lines
     shown = "\n".join(f"    {line}" for line in errors[:_SHOWN_LINES])
-    return BuildError(f"the extension {name!r} does not build\n{shown}\n  log: {log}")
+    cuda = "" if job.flags is None else f"  CUDA: {job.flags.toolkit.root}\n"
+    name = job.arguments["name"]
+    return BuildError(f"the extension {name!r} does not build\n{shown}\n{cuda}  log: {log}")

@@ -296,3 +296,55 @@ def test_rows_that_hold_wheels_back_are_left_to_decide(
     notes = migrate(old, tmp_path / "new", capsys)
     assert ("hand", "build_matrix") in said(notes, "to do")
     assert load_farm(tmp_path / "new").recipes["hand"].build_matrix is not None
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "it has no name"),
+        ("''", "it has no name"),
+        ("{outside}", "is no valid package name"),
+        ("../../outside", "is no valid package name"),
+        ("a b", "is no valid package name"),
+        ("x" * 300, "is no valid package name"),
+        ("Six", "a second package is named six"),
+    ],
+)
+def test_a_package_without_a_name_of_its_own_is_told_and_written_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, why: str
+) -> None:
+    outside = tmp_path / "outside"
+    old = write_old(
+        tmp_path / "old",
+        {
+            "a/package.yml": "{name: six, version: '1.16', source: {pypi: six==1.16}}",
+            "b/package.yml": f"name: {name.format(outside=outside)}\nversion: '1.0'\n",
+        },
+    )
+    notes = migrate(old, tmp_path / "new", capsys)
+    *_, note = (note for note in notes if note["key"] == "name")
+    assert (note["file"], note["kind"]) == ("packages/b/package.yml", "to do")
+    assert why in note["text"]
+    assert "written nowhere" in note["text"]
+    assert [path.name for path in (tmp_path / "new/recipes").iterdir()] == ["six"]
+    assert not outside.exists()
+
+
+def test_of_two_files_of_one_name_both_stay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = write_old(
+        tmp_path / "old", {"a/package.yml": "{name: six, source_repo: a/b, source_tag: v1}"}
+    )
+    for folder in ("patches", "tools"):
+        path = old / "packages/a" / folder / "fix.py"
+        path.parent.mkdir()
+        path.write_text(folder)
+    migrate(old, tmp_path / "new", capsys)
+    found = (tmp_path / "new/recipes/six").rglob("fix.py")
+    assert {path.read_text() for path in found} == {"patches", "tools"}
+
+
+def test_a_folder_that_is_not_there_is_no_empty_farm(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="nowhere is no folder"):
+        main(["migrate", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new")])

@@ -24,6 +24,8 @@ from wheelfarm.recipes.migrate.package import Table, convert_package
 from wheelfarm.recipes.migrate.values import reasons_of, strings, text_of, words_of
 from wheelfarm.recipes.model import OVERRIDES
 from wheelfarm.recipes.new import policy_text
+from wheelfarm.recipes.parts import usable_path
+from wheelfarm.recipes.recipe import PROJECT_NAME
 from wheelfarm.upstream.facts import committed_facts, dump_facts
 from wheelfarm.upstream.model import Release, UpstreamFacts
 
@@ -63,6 +65,9 @@ def convert_farm(folder: Path) -> Migrated:
 
     Raises BadInputError where it is no farm of that shape, FaultsError for files that are no YAML.
     """
+    if not folder.is_dir():
+        message = f"{folder} is no folder"
+        raise BadInputError(message, hint="give the folder that holds the old farm's packages")
     notes = Notes("")
     faults: list[Fault] = []
     packages = _packages(folder, faults, notes)
@@ -87,14 +92,24 @@ def convert_farm(folder: Path) -> Migrated:
         recipe = convert_package(package.table, names, own)
         _add_reasons(recipe, package, own)
         name = cell_name(recipe["name"])
-        if name in recipes:
-            own.to_do("name", f"a second package is named {name}; this one is written nowhere")
+        if why := _unusable(recipe["name"], name in recipes):
+            own.to_do("name", f"{why}; this one is written nowhere")
             continue
         recipes[name] = recipe
         others[name] = package.others
     return Migrated(
         recipes=recipes, others=others, policy=policy, facts=facts, notes=tuple(notes.all)
     )
+
+
+def _unusable(name: str, taken: bool) -> str:  # noqa: FBT001 - the value itself
+    """Return why no recipe can be written under a name; empty where one can."""
+    if not name.strip():
+        return "it has no name"
+    # The name becomes a folder: nothing is written outside of the new farm.
+    if not PROJECT_NAME.fullmatch(name) or usable_path(name):
+        return f"{name!r} is no valid package name"
+    return f"a second package is named {cell_name(name)}" if taken else ""
 
 
 def _packages(folder: Path, faults: list[Fault], notes: Notes) -> list[OldPackage]:
@@ -269,6 +284,8 @@ def write_farm(migrated: Migrated, out: Path) -> None:
             (own / RECIPE_FILE).write_text(_yaml(recipe), encoding="utf-8")
             for path in migrated.others[name]:
                 target = own / _beside(path)
+                if target.exists():  # Of two files of one name both stay.
+                    target = target.with_name(path.parent.name) / path.name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(path, target)
 

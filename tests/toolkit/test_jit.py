@@ -331,3 +331,21 @@ def test_a_systems_toolkit_never_wins_in_silence(torch_python: Path, work: Path)
     assert "WHEELFARM_CUDA_FROM_WHEELS=1 takes the wheels of " in cold
     assert "nvidia/cu13" in cold.partition("wheels of ")[2]
     assert run(torch_python, work, script, **auto) == "answer 41"
+
+
+def test_a_compiler_with_words_around_it(torch_python: Path, work: Path) -> None:
+    """CXX may be a command line: its arguments count, a launcher before it does not run."""
+    trees.executable(work / "bin" / "ccache", f"#!/bin/sh\ntouch {work}/ccache-called\nexit 96\n")
+    (work / "answer.h").write_text("#ifndef ANSWER\n#define ANSWER 41\n#endif\n")
+    script = "print(module().answer(), len(results()))"
+    assert run(torch_python, work, script) == "41 1"
+    assert run(torch_python, work, script, CXX="ccache c++") == "41 1"
+    assert run(torch_python, work, script, CXX="ccache c++ -DANSWER=7") == "7 2"
+    assert not (work / "ccache-called").exists()
+    refused = """
+        try:
+            module()
+        except WheelfarmError as error:
+            print(error.exit_code, error)
+        """
+    assert "4 CXX=c++ ' is invalid" in run(torch_python, work, refused, CXX="c++ '")

@@ -1,6 +1,7 @@
 """Where the CUDA driver's library lies; a stand-in is made where there is none."""
 
 import logging
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,7 @@ logger = logging.getLogger(__name__)
 
 DRIVER_FILE = "libcuda.so.1"
 _NO_COMPILER = "install a C++ compiler (Debian, Ubuntu: apt install g++) or set CXX"
+_LAUNCHERS = frozenset({"ccache", "sccache", "distcc", "icecc", "buildcache"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,6 +98,25 @@ def stand_in(toolkit: Toolkit, machine: Machine) -> Path:
 
 
 def host_compiler(machine: Machine) -> Path:
-    """Return the C++ compiler that torch would take: CXX, else ``c++``."""
-    name = machine.environ.get("CXX", "").strip() or "c++"
+    """Return the C++ compiler that torch would take: CXX's, else ``c++``."""
+    name = compiler_words(machine)[0]
     return find_program(name, hint=_NO_COMPILER, path=machine.environ.get("PATH"))
+
+
+def compiler_words(machine: Machine) -> list[str]:
+    """Return the words of CXX: the compiler, and what it is always given.
+
+    A launcher before it (ccache) is left out, as results are kept by contents here. BadInputError
+    where CXX is no command line.
+    """
+    given = machine.environ.get("CXX", "").strip() or "c++"
+    if Path(given).is_file():
+        return [given]
+    try:
+        words = shlex.split(given)
+    except ValueError as error:
+        message = f"CXX={given} is invalid: {str(error).lower()}"
+        raise BadInputError(message, hint="name a C++ compiler") from error
+    while len(words) > 1 and Path(words[0]).name in _LAUNCHERS:
+        words.pop(0)
+    return words or ["c++"]

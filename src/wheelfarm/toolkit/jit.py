@@ -22,7 +22,7 @@ from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.places import cache_root, make_folder
 from wheelfarm.toolkit.diagnose import load_failure
 from wheelfarm.toolkit.digests import Digests
-from wheelfarm.toolkit.driver import host_compiler
+from wheelfarm.toolkit.driver import compiler_words, host_compiler
 from wheelfarm.toolkit.environment import Environment
 from wheelfarm.toolkit.find import find_toolkit, torch_cuda
 from wheelfarm.toolkit.flags import (
@@ -184,7 +184,10 @@ def _run(
             texts=sources.texts,
             include_paths=sources.include_paths,
             has_device_code=sources.has_device_code,
-            arguments=_key_arguments(function, arguments),
+            arguments={
+                **_key_arguments(function, arguments),
+                "compiler": compiler_words(machine)[1:],
+            },
         ),
         flags,
         torch=torch,

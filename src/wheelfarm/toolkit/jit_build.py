@@ -21,7 +21,7 @@ from wheelfarm.facts.installed_torch import InstalledTorch
 from wheelfarm.places import cache_root, make_folder
 from wheelfarm.run import run
 from wheelfarm.toolkit.diagnose import load_failure
-from wheelfarm.toolkit.driver import stand_in
+from wheelfarm.toolkit.driver import compiler_words, stand_in
 from wheelfarm.toolkit.flags import BuildFlags, rpath_argument
 from wheelfarm.toolkit.jit_store import JitStore
 from wheelfarm.toolkit.layout import Machine
@@ -59,12 +59,12 @@ def build(
     """
     folder = store.new_folder()
     home = _cuda_home(job.flags, machine) if has_device_code else None
-    arguments = {**job.arguments, **_added(job), "build_directory": str(folder)}
+    arguments = {**job.arguments, **_added(job, machine), "build_directory": str(folder)}
     # Without device code torch would ask for GPUs and a CUDA_HOME that host sources do not need.
     arguments["with_cuda"] = has_device_code
     ninja = find_ninja(machine)
     try:
-        with _TORCH_GLOBALS, _torch_settings(ninja, home) as cpp_extension:
+        with _TORCH_GLOBALS, _torch_settings(ninja, home, machine) as cpp_extension:
             loaded = getattr(cpp_extension, job.function)(**arguments)
     except (RuntimeError, ValueError, ImportError, OSError) as error:
         library = next(folder.glob("*.so"), None)
@@ -89,10 +89,11 @@ def find_ninja(machine: Machine) -> Path:
     return Path(found)
 
 
-def _added(job: Build) -> dict[str, list[str]]:
+def _added(job: Build, machine: Machine) -> dict[str, list[str]]:
     """Return torch's arguments with the flags of the toolkit behind the caller's own."""
     given = job.arguments
-    link = [*given["extra_ldflags"]]
+    always = list(map(shlex.quote, compiler_words(machine)[1:]))
+    link = [*always, *given["extra_ldflags"]]
     includes = [*given["extra_include_paths"]]
     library_folder = job.torch.folder / "lib"
     if job.flags is not None:
@@ -100,7 +101,11 @@ def _added(job: Build) -> dict[str, list[str]]:
         link += job.flags.ldflags
         link += [shlex.quote(f"-L{library_folder}"), "-lc10_cuda", "-ltorch_cuda"]
     link += map(shlex.quote, rpath_argument(library_folder.resolve()))
-    return {"extra_ldflags": link, "extra_include_paths": includes}
+    return {
+        "extra_cflags": [*always, *given["extra_cflags"]],
+        "extra_ldflags": link,
+        "extra_include_paths": includes,
+    }
 
 
 def _cuda_home(flags: BuildFlags | None, machine: Machine) -> Path | None:
@@ -123,7 +128,7 @@ def cached_view(toolkit: Toolkit, machine: Machine) -> Path:
 
 
 @contextlib.contextmanager
-def _torch_settings(ninja: Path, cuda_home: Path | None) -> Iterator[Any]:
+def _torch_settings(ninja: Path, cuda_home: Path | None, machine: Machine) -> Iterator[Any]:
     """Yield torch's extension module with ninja in reach, no cache before compilers, our CUDA."""
     cpp_extension: Any = importlib.import_module("torch.utils.cpp_extension")
     # ccache, used plainly, hands out stale objects for nvcc and behind -isystem.
@@ -131,6 +136,9 @@ def _torch_settings(ninja: Path, cuda_home: Path | None) -> Iterator[Any]:
         "PATH": f"{ninja.parent}{os.pathsep}{os.environ.get('PATH', '')}",
         "TORCH_NO_COMPILER_WRAPPER": "1",
     }
+    if os.environ.get("CXX", "").strip():
+        # torch takes CXX as one word; what stands behind the compiler is among the flags.
+        changed["CXX"] = compiler_words(machine)[0]
     before = {name: os.environ.get(name) for name in changed}
     known = cpp_extension.CUDA_HOME
     os.environ.update(changed)

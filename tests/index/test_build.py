@@ -367,3 +367,99 @@ def test_the_lock_is_per_site(farm: Farm) -> None:
     with SiteTree(farm.folder / "another").locked():
         farm.build()
     assert json.loads(farm.text("manifest/index.json"))["packages"]
+
+
+def _states(farm: Farm) -> list[Path]:
+    return [farm.tree.state / "state.json", farm.tree.state / "packages/demo.json"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"[1]", b"{", b'{"pages": 1, "sha256": 7}', b"\xff"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_damaged_state_is_told_with_the_way_out(farm: Farm, which: int, damage: bytes) -> None:
+    farm.publish(wheel())
+    farm.build()
+    whole = snapshot(farm.site)
+    path = _states(farm)[which]
+    path.write_bytes(damage)
+    farm.publish(wheel(version="2.0"))
+    with pytest.raises(BadInputError) as caught:
+        farm.build()
+    assert str(path) in caught.value.what
+    assert f"remove {path}" in caught.value.hint
+    assert snapshot(farm.site) == whole
+    path.unlink()
+    farm.build()
+    assert snapshot(farm.site) == fresh(farm)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_state_with_another_value_is_damaged_too(farm: Farm, which: int) -> None:
+    farm.publish(wheel())
+    farm.build()
+    path = _states(farm)[which]
+    whole = path.read_text()
+    path.write_text(whole.replace('"pages": {', '"pages": {"../../outside": "0", ', 1))
+    assert path.read_text() != whole
+    farm.publish(wheel(version="2.0"))
+    with pytest.raises(BadInputError, match="is damaged"):
+        farm.build()
+
+
+def test_a_state_of_an_older_wheelfarm_is_taken_as_it_is(farm: Farm) -> None:
+    farm.publish(wheel())
+    farm.build()
+    for path in _states(farm):
+        document = json.loads(path.read_bytes())
+        del document["sha256"]
+        path.write_text(json.dumps(document))
+    farm.publish(wheel(version="2.0"))
+    farm.build()
+    assert snapshot(farm.site) == fresh(farm)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"number": "1", "time": "x", "packages": {}, "config": {}}',
+        b'{"number": 2, "time": "x", "packages": {"demo": "../x"}, "config": {}}',
+        b'{"number": 2, "time": "x", "packages": null, "config": "x"}',
+    ],
+)
+def test_a_damaged_build_is_left_out_and_the_others_stay(
+    farm: Farm, caplog: pytest.LogCaptureFixture, damage: bytes
+) -> None:
+    farm.publish(wheel())
+    farm.build()
+    first = snapshot(farm.site)
+    farm.publish(wheel(version="2.0"))
+    farm.build()
+    (farm.tree.state / "history/00000002.json").write_bytes(damage)
+    farm.publish(wheel("other"))
+    farm.build()
+    assert "a kept build is left out: " in caplog.text
+    assert [each.number for each in History(farm.tree).generations()] == [1, 3]
+    # What the damaged one said of the packages that this build did not read is not guessed.
+    third = snapshot(farm.site)
+    farm.publish(wheel(version="3.0"))
+    farm.build()
+    roll_back(farm.store, farm.tree, farm.world)
+    assert snapshot(farm.site) == third
+    roll_back(farm.store, farm.tree, farm.world)
+    assert snapshot(farm.site) == first
+
+
+def test_a_damaged_catalogue_of_a_kept_build_is_told(farm: Farm) -> None:
+    farm.publish(wheel())
+    farm.build()
+    farm.publish(wheel(version="2.0"))
+    farm.build()
+    second = snapshot(farm.site)
+    (digest,) = History(farm.tree).generations()[0].packages.values()
+    path = farm.tree.state / f"history/catalogues/{digest}.json"
+    path.write_text("{}")
+    with pytest.raises(BadInputError, match="is damaged"):
+        roll_back(farm.store, farm.tree, farm.world)
+    assert snapshot(farm.site) == second

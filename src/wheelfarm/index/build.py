@@ -149,8 +149,8 @@ class _Build:
 
     def remembered(self, history: History, config: Mapping[str, Any]) -> dict[str, bytes]:
         """Return the files by which one can come back to this state."""
-        generations = history.generations()
-        last = generations[-1].packages if generations else {}
+        newest = history.newest()
+        last = {} if newest is None else newest.packages
         self._read([name for name in self.heads if name not in last])
         same = {name: last[name] for name in self.heads if name not in self._catalogues}
         data = {name: catalogue.data for name, catalogue in self._catalogues.items()}

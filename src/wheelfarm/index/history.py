@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import logging
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -11,9 +13,14 @@ from typing import Any
 from wheelfarm import files
 from wheelfarm.errors import BadInputError
 from wheelfarm.index.tree import SiteTree
-from wheelfarm.reading import read_json
+from wheelfarm.reading import Reader, read_json
 from wheelfarm.store.model import Catalogue
 from wheelfarm.store.protocol import Blob, StoreReader
+
+logger = logging.getLogger(__name__)
+
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+_NUMBER = re.compile(r"\d{1,12}", re.ASCII)
 
 #: How many builds are kept.
 KEPT = 30
@@ -45,19 +52,26 @@ class History:
         self.folder = tree.state / "history"
 
     def generations(self) -> list[Generation]:
-        """Return every kept generation, oldest first."""
+        """Return every kept generation, oldest first; one that cannot be read is told of."""
         found = []
         for path in sorted(self.folder.glob("*.json"), key=lambda each: each.name):
-            document = read_json(path)
-            found.append(
-                Generation(
-                    number=document["number"],
-                    time=document["time"],
-                    packages=document["packages"],
-                    config=document["config"],
-                )
-            )
+            try:
+                found.append(_generation(Reader(read_json(path), str(path))))
+            except BadInputError as error:
+                logger.warning("a kept build is left out: %s", error)
         return found
+
+    def newest(self) -> Generation | None:
+        """Return the last build; None where there is none, or where it cannot be read."""
+        generations = self.generations()
+        if generations and generations[-1].number == self._newest_number():
+            return generations[-1]
+        return None
+
+    def _newest_number(self) -> int:
+        """Return the last build's number, by the files' names: one may be damaged; 0 for none."""
+        known = (path.stem for path in self.folder.glob("*.json"))
+        return max((int(name) for name in known if _NUMBER.fullmatch(name)), default=0)
 
     def remember(
         self,
@@ -69,7 +83,7 @@ class History:
 
         ``catalogues`` are those that were read, ``same`` the hashes of the others.
         """
-        number = max((each.number for each in self.generations()), default=0) + 1
+        number = self._newest_number() + 1
         hashes = {name: hashlib.sha256(data).hexdigest() for name, data in catalogues.items()}
         generation = Generation(
             number=number,
@@ -120,6 +134,29 @@ class History:
         return found[0]
 
 
+def _generation(reader: Reader) -> Generation:
+    packages = reader.string_map("packages")
+    for name, digest in packages.items():
+        if not _SHA256.fullmatch(digest):
+            reader.fault(f"{digest!r} is no hash", "packages", name)
+    config = reader.table("config") or Reader({}, reader.context)
+    generation = Generation(
+        number=reader.integer("number", least=1),
+        time=reader.string("time"),
+        packages=packages,
+        config={
+            "title": config.string("title"),
+            "files_url": config.optional_string("files_url"),
+            "aliases": config.boolean("aliases"),
+            "base_url": config.string("base_url"),
+            "releases": config.string("releases", ""),
+            "files": config.choice("files", ("link", "copy"), "link"),
+        },
+    )
+    reader.finish()
+    return generation
+
+
 class PastStore:
     """A store as a generation saw it; its files are the present store's."""
 
@@ -140,7 +177,11 @@ class PastStore:
     def catalogue(self, package: str) -> Catalogue:
         """Return a package's records as they were."""
         digest = self._generation.packages[package]
-        data = (self._folder / f"{digest}.json").read_bytes()
+        path = self._folder / f"{digest}.json"
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != digest:
+            message = f"{path} is damaged: it is not what its build read"
+            raise BadInputError(message, hint="go back to another build (`rollback --list`)")
         return Catalogue(package=package, data=data, token=digest)
 
     def fetch(self, key: str, target: Path) -> None:

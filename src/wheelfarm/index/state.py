@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wheelfarm.errors import BadInputError
 from wheelfarm.index.tree import SiteTree
 from wheelfarm.reading import parse_json
 
 #: Raised whenever pages would look different for the same records.
 FORMAT = 1
+#: Before a state's hash of its own text, which is its last key.
+_MARK = b', "sha256": '
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,9 +90,34 @@ def digest(data: bytes) -> str:
 
 
 def _read(tree: SiteTree, name: str) -> Any:
+    """Return a document as it was written; BadInputError where it is damaged.
+
+    The states of an older wheelfarm have no hash of themselves and are taken as they are.
+    """
     path = tree.state / name
-    return parse_json(path.read_bytes(), str(path)) if path.exists() else None
+    if not path.exists():
+        return None
+    data = path.read_bytes()
+    body, mark, known = data.rpartition(_MARK)
+    hint = f"remove {path}; the next build writes the pages anew"
+    if mark and known != _sealed(body):
+        message = f"{path} is damaged: it is not what the last build wrote"
+        raise BadInputError(message, hint=hint)
+    try:
+        document = parse_json(data, str(path))
+    except BadInputError as error:
+        raise BadInputError(error.what, cause=error.cause, hint=hint) from error
+    if not isinstance(document, dict):
+        message = f"{path} is damaged: it is no table"
+        raise BadInputError(message, hint=hint)
+    return document
 
 
 def _bytes(document: Mapping[str, Any]) -> bytes:
-    return json.dumps(document, sort_keys=True).encode()
+    body = json.dumps(document, sort_keys=True).encode().removesuffix(b"}")
+    return body + _MARK + _sealed(body)
+
+
+def _sealed(body: bytes) -> bytes:
+    """Return how a document ends whose text before its own hash is ``body``."""
+    return f'"{digest(body)}"}}'.encode()

@@ -129,6 +129,11 @@ def test_an_empty_page_is_no_index(upstream: Path, tmp_path: Path) -> None:
         read_source(f"{server.url}list.html", Client(attempts=1))
     with pytest.raises(BadInputError, match="does not exist"):
         read_source(str(tmp_path / "none.html"), Client(attempts=1))
+    # A page that somebody saved: where its links lead is not in it.
+    (tmp_path / "saved.html").write_text('<a href="../files/demo-1.0-py3-none-any.whl">demo</a>')
+    with pytest.raises(BadInputError, match="lists no wheel that has an address") as caught:
+        read_source(str(tmp_path / "saved.html"), Client(attempts=1))
+    assert "the page's own address" in caught.value.hint
 
 
 def test_a_hostile_page_never_leads_to_files_of_this_machine(tmp_path: Path) -> None:

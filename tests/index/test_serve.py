@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -89,6 +92,20 @@ def test_one_address_two_forms(url: str) -> None:
         assert json.loads(document.body)["meta"]["api-version"] == "1.1"
     asked = ask(url, f"/simple/?format={JSON_TYPE.replace('+', '%2B')}")
     assert asked.headers["Content-Type"] == JSON_TYPE
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_is_the_end_of_serving(site: Farm, number: int) -> None:
+    command = [sys.executable, "-m", "wheelfarm", "serve", str(site.site), "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[0]
+        assert ask(address.rstrip("/"), "/simple/").status == 200
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
 
 
 def test_other_spellings_are_sent_to_the_page(url: str) -> None:

@@ -1,6 +1,7 @@
 """``wheelfarm serve``: serve a site's folder on this machine, with content negotiation."""
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
@@ -56,5 +57,7 @@ def execute(arguments: argparse.Namespace) -> int:
         else:
             print(f"{url}  pages for people\n{url}simple/  the index; Ctrl-C stops")
         sys.stdout.flush()
-        server.serve_forever()
+        # An interrupt is how serving ends, not something that was cut short.
+        with contextlib.suppress(KeyboardInterrupt):
+            server.serve_forever()
     return 0

@@ -87,7 +87,12 @@ def read_source(source: str, client: Client, *, packages: frozenset[str] = froze
                 "wheels that lie in a folder go in with `wheelfarm verify --report` and `publish`"
             )
             raise BadInputError(message, hint=hint)
-        listing = _listing(path.read_bytes(), path.absolute().as_uri(), client, packages)
+        data = path.read_bytes()
+        listing = _listing(data, path.absolute().as_uri(), client, packages)
+        if not listing.links and b".whl" in data:
+            message = f"{source} lists no wheel that has an address"
+            hint = "relative links need the page's own address; `wheelfarm serve` serves a folder"
+            raise BadInputError(message, hint=hint)
     wheels = {link.url: link for link in listing.links if link.filename.endswith(".whl")}
     if not wheels and not listing.unread:
         message = f"{source} lists no wheel"

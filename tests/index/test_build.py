@@ -337,6 +337,45 @@ def test_a_folder_of_somebody_elses_is_no_place_for_a_site(farm: Farm, name: str
     assert snapshot(farm.site) == {f"{name}/thesis.txt": b"mine"}
 
 
+@pytest.mark.parametrize("name", ["farm.yml", "recipes/demo/recipe.yml", "photos/2026/me.jpg"])
+def test_a_folder_with_other_things_is_no_place_for_a_site(farm: Farm, name: str) -> None:
+    farm.publish(wheel())
+    path = farm.site / name
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    with pytest.raises(BadInputError, match="which is none of a site's"):
+        farm.build()
+    assert snapshot(farm.site) == {name: b"mine"}
+
+
+def test_what_a_host_keeps_in_a_sites_folder_may_stay(farm: Farm) -> None:
+    farm.publish(wheel())
+    for name in ("CNAME", ".nojekyll", ".git/config", ".well-known/security.txt"):
+        path = farm.site / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("host")
+    (farm.site / "cu130/torch2.10").mkdir(parents=True)
+    farm.build()
+    assert snapshot(farm.site)["CNAME"] == b"host"
+    assert (farm.site / "simple/index.html").is_file()
+    # Once it is a site, other folders beside its pages are its owner's business.
+    (farm.site / "blog").mkdir()
+    (farm.site / "blog/post.html").write_text("mine")
+    farm.publish(wheel(version="2.0"))
+    farm.build()
+    assert (farm.site / "blog/post.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize("place", ["..", "../..", "/"])
+def test_a_site_never_lies_around_its_store(farm: Farm, place: str) -> None:
+    farm.publish(wheel())
+    before = snapshot(farm.folder)
+    tree = SiteTree(Path("/") if place == "/" else farm.folder / "store" / place)
+    with pytest.raises(BadInputError, match=r"would lie in each other|the whole file system"):
+        build_site(farm.store, tree, farm.config, farm.world)
+    assert snapshot(farm.folder) == before
+
+
 def test_a_site_without_its_state_is_taken_over(farm: Farm) -> None:
     # A checkout of the published pages on another machine.
     farm.publish(wheel())

@@ -87,13 +87,15 @@ class SiteTree:
         ``store`` is the folder of a store on this machine.
         """
         root = self.root.resolve()
+        if root == root.parent:
+            message = f"{root} is the whole file system"
+            raise BadInputError(message, hint="give the site a folder of its own")
         if file := next((each for each in (root, *root.parents) if each.is_file()), None):
             message = f"{file} is a file where the site needs a folder"
             raise BadInputError(message, hint="give the site a folder of its own")
         if store is not None:
             inside = store.resolve()
-            around = (root / "files", root / "reports")
-            if root.is_relative_to(inside) or any(inside.is_relative_to(each) for each in around):
+            if root.is_relative_to(inside) or inside.is_relative_to(root):
                 message = f"the site {self.root} and the store {store} would lie in each other"
                 raise BadInputError(message, hint="give the site a folder of its own")
 
@@ -106,14 +108,27 @@ class SiteTree:
         known = (self.state / "state.json", self.root / "manifest" / "index.json")
         if not self.root.exists() or any(path.exists() for path in known):
             return
-        for name in sorted({path.name for path in self.root.iterdir()} & _OWN):
-            path = self.root / name
+        for path in sorted(self.root.iterdir()):
+            name = path.name
+            if name not in _OWN:
+                self._check_other(path)
+                continue
             source = None if store is None else store / name
             if source is not None and path.is_symlink() and path.resolve() == source.resolve():
                 continue
             if path.is_symlink() or not path.is_dir() or _only_here(path, source) is not None:
                 message = f"{self.root} is no site, and holds {name!r}, which a site would replace"
                 raise BadInputError(message, hint="give the site a folder of its own")
+
+    def _check_other(self, path: Path) -> None:
+        """Raise BadInputError where a folder's other content shows that it is not a site's.
+
+        A static host's own files (``CNAME``, ``.nojekyll``) and an empty channel are no such sign.
+        """
+        folder = path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+        if path.name == "farm.yml" or (folder and _only_here(path, None) is not None):
+            message = f"{self.root} is no site, and holds {path.name!r}, which is none of a site's"
+            raise BadInputError(message, hint="give the site a folder of its own")
 
     def link_folder(self, name: str, source: Path) -> None:
         """Make ``name`` under the root a symbolic link to a folder elsewhere.

@@ -142,6 +142,24 @@ def test_an_address_that_is_none_is_refused(shell: Shell, option: str, text: str
     assert not (shell.folder / "site").exists()
 
 
+@pytest.mark.parametrize("option", ["--files-url", "--base-url"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("https://me:secret@host.test/x", "which everybody would read"),
+        ("https://secret@host.test/", "which everybody would read"),
+        ("https://host.test/x?token=secret", "has more than a path"),
+        ("https://host.test/x#secret", "has more than a path"),
+    ],
+)
+def test_no_secret_goes_into_public_pages(shell: Shell, option: str, text: str, words: str) -> None:
+    (shell.folder / "store").mkdir()
+    with pytest.raises(BadInputError, match=words) as caught:
+        main(["index", "build", option, text])
+    assert "secret" not in str(caught.value).replace("#secret", "")
+    assert not (shell.folder / "site").exists()
+
+
 @pytest.mark.parametrize("port", ["-1", "65536", "http", "²"])
 def test_a_port_that_is_none_is_a_usage_error(shell: Shell, port: str) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -123,6 +123,22 @@ def _address(text: str) -> str:
     raise BadInputError(message, hint="give https://...; `wheelfarm serve DIR` serves a folder")
 
 
+def _public_address(text: str) -> None:
+    """Raise BadInputError for an address that must not, or cannot, stand in public pages."""
+    from urllib.parse import urlsplit
+
+    from wheelfarm.errors import BadInputError
+    from wheelfarm.http import redacted
+
+    parts = urlsplit(_address(text))
+    if "@" in parts.netloc:
+        message = f"{redacted(text)} was given with a user name, which everybody would read"
+        raise BadInputError(message, hint="the site's pages are public: leave it out")
+    if parts.query or parts.fragment:
+        message = f"{redacted(text)} has more than a path, and file names go behind it"
+        raise BadInputError(message, hint="leave out what stands from '?' or '#' on")
+
+
 def _import(arguments: argparse.Namespace) -> int:
     from packaging.utils import canonicalize_name
 
@@ -208,8 +224,10 @@ def _build(arguments: argparse.Namespace) -> int:
     from wheelfarm.index.shipped import ShippedTorch
     from wheelfarm.index.tree import SiteTree
 
-    for address in filter(None, (arguments.files_url, arguments.base_url, arguments.live)):
-        _address(address)
+    for address in filter(None, (arguments.files_url, arguments.base_url)):
+        _public_address(address)
+    if arguments.live:
+        _address(arguments.live)
     store = existing_store_of(arguments)
     tree = SiteTree(arguments.out)
     guards = [Guard(LocalSite(tree), arguments.allow_removal)]

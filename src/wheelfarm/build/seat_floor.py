@@ -25,7 +25,8 @@ _HIDDEN = ("libc_nonshared.a", "libfallbacks.a", "libstdc++.a")
 _SHARED = frozenset(("-shared", "--shared", "-Bshareable"))
 #: Options of links that make no shared library, though ``-shared`` may stand beside them.
 _NOT_SHARED = frozenset(("-r", "-static", "-dlink", "-lib"))
-_JUDGED = frozenset(("GLIBCXX", "CXXABI", "GCC"))
+#: The sets of versions, beside glibc's, that a manylinux policy promises.
+_JUDGED = frozenset(("GLIBCXX", "CXXABI", "GCC", "LIBATOMIC", "ZLIB"))
 _NO_VERSION = frozenset(("", "Base"))
 #: Packed relative relocations: what they are called, objdump's line, and the glibc that reads them.
 _PACKED = "DT_RELR"

@@ -276,6 +276,34 @@ def test_newer_libstdcxx_is_named_with_the_way_out(root: Root) -> None:
     assert "`libstdcxx: static` in the recipe" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "fault"),
+    [
+        ("libz.so.1", "ZLIB_1.2.9", ""),
+        ("libz.so.1", "ZLIB_1.2.12", "there from glibc 2.37 on"),
+        ("libz.so.1", "ZLIB_99", "promised by no manylinux tag"),
+        ("libatomic.so.1", "LIBATOMIC_1.2", ""),
+        ("libatomic.so.1", "LIBATOMIC_99", "promised by no manylinux tag"),
+        ("libother.so.1", "OTHER_99", ""),
+    ],
+)
+def test_what_other_libraries_of_the_system_have_too_new(
+    root: Root, name: str, version: str, fault: str
+) -> None:
+    root.write("lib.c", "void taken(void) {}")
+    root.write("lib.map", f"{version} {{ global: taken; }};")
+    words = ["-shared", "-fPIC", f"-Wl,-soname,{name}", "-Wl,--version-script,lib.map"]
+    subprocess.run(["/usr/bin/gcc", *words, "lib.c", "-o", name], cwd=root.path, check=True)
+    root.write("made.c", "void taken(void); void work(void) { taken(); }")
+    root.run("gcc", "-fPIC", "-c", "made.c", "-o", "made.o")
+    done = root.run("gcc", "-shared", "made.o", name, "-o", "made.so", check=False)
+    said = (
+        f"seat: error: made.so needs taken ({version}), taken by made.o: not at floor 2.28, {fault}"
+    )
+    assert (said in done.stderr) == bool(fault), done.stderr
+    assert (done.returncode == 0) == (not fault) == (root.path / "made.so").exists()
+
+
 @pytest.mark.parametrize("choice", ["shared", "static"])
 @pytest.mark.parametrize("linker", ["mold", "gold"])
 def test_a_link_that_mold_fails_says_what_mold_does(

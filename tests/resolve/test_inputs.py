@@ -52,6 +52,47 @@ def test_requirements_leave_the_rest_to_the_installer(
     assert "left to the installer: numpy>=1.26" in document["notes"]
 
 
+def test_a_requirements_file_may_hold_all_that_pips_does(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("requirements.txt").write_bytes(
+        b"--pre\r\n-i https://me:secret@x.invalid/simple\r\n--find-links=links\r\n"
+        b"diso>=0.1 \\\r\n    --hash=sha256:0\r\n./local.whl\r\n.\r\n"
+        b"sub/project ; python_version>'3'\r\n"
+        b"-e git+https://token@x.invalid/y\r\nother@https://me:secret@x.invalid/z.whl\r\n"
+    )
+    words = ["--from", "requirements.txt", "--index", index, "--json", *MACHINE]
+    assert main(["resolve", *words]) == 0
+    text = capsys.readouterr().out
+    document = json.loads(text)
+    assert [wheel["name"] for wheel in document["wheels"]] == ["diso"]
+    left, _, options = document["notes"][-3:]
+    assert "./local.whl, ., sub/project ; python_version>'3', -e git+https://x.invalid/y" in left
+    assert "other@https://x.invalid/z.whl" in left
+    assert options.startswith("-i, --find-links of requirements.txt is for an installer")
+    assert "secret" not in text
+    assert "token" not in text
+
+
+def test_pre_of_a_requirements_file_counts(
+    index: str, site: FarmSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add("diso-9.0rc1+cu130torch2.14-cp311-cp311-manylinux_2_28_x86_64.whl")
+    site.write()
+    for text, version in (("diso\n", "0.1.4"), ("diso\n--pre\n", "9.0rc1")):
+        Path("requirements.txt").write_text(text, encoding="utf-8")
+        words = ["--from", "requirements.txt", "--index", index, "--json", *MACHINE]
+        assert main(["resolve", *words]) == 0
+        (wheel,) = json.loads(capsys.readouterr().out)["wheels"]
+        assert wheel["version"].startswith(version)
+
+
+def test_a_requirements_file_that_names_an_address_is_said(index: str) -> None:
+    Path("requirements.txt").write_text("-r https://me:secret@x.invalid/y.txt\n", encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"names https://x\.invalid/y\.txt, and only files"):
+        main(["resolve", "--from", "requirements.txt", "--index", index, *MACHINE])
+
+
 def test_the_projects_own_settings_are_found(
     index: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,9 @@ _PIXI_TABLES = (
 )
 _OPTION = re.compile(r"\s--(?:hash|config-settings?|global-option)\b.*$")
 _NESTED = re.compile(r"(-r|--requirement|-c|--constraint)[ =]?\s*(\S+)")
+#: A path or an address, and no name, as pip tells them apart.
+_PLACE = re.compile(r"[/\\]|://|\.(?:whl|zip|tar\.gz)$|^\.{1,2}$")
+_LOGIN = re.compile(r"://[^/\s]*@")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 
 
@@ -68,7 +71,10 @@ def _requirements(path: Path) -> Asking:
         notes.append(f"left to the installer, of {path}: {', '.join(found.left)}")
     if found.hashed:
         notes.append(f"the hashes in {path} are of other files, and do not count here")
-    return Asking(wanted=tuple(wanted), notes=tuple(notes))
+    if found.options:
+        options = ", ".join(dict.fromkeys(found.options))
+        notes.append(f"{options} of {path} is for an installer, and does not count here")
+    return Asking(wanted=tuple(wanted), notes=tuple(notes), prereleases=found.prereleases)
 
 
 class _Requirements:
@@ -78,7 +84,9 @@ class _Requirements:
         self.wanted: list[Wanted] = []
         self.constraints: list[Wanted] = []
         self.left: list[str] = []
+        self.options: list[str] = []
         self.hashed = False
+        self.prereleases = False
         self._seen: set[Path] = set()
 
     def read(self, path: Path, *, constraint: bool = False) -> None:
@@ -91,14 +99,27 @@ class _Requirements:
             word = _OPTION.sub("", text).strip()
             nested = _NESTED.match(word)
             if nested is not None:
+                if "://" in nested[2]:
+                    address = _LOGIN.sub("://", nested[2])
+                    message = f"{path} names {address}, and only files on this disk are read"
+                    raise BadInputError(message, hint="download it, and name the file")
                 other = path.parent / nested[2]
                 self.read(other, constraint=constraint or nested[1] in {"-c", "--constraint"})
-            elif word.startswith(("-e", "--editable")) or " @ " in word or "://" in word:
-                self.left += [] if constraint or word.startswith("--") else [word]
-            elif word and not word.startswith("-"):
+            elif word.startswith("-") and not word.startswith(("-e", "--editable")):
+                self._option(word)
+            elif word.startswith("-") or " @ " in word or _PLACE.search(word.partition(";")[0]):
+                self.left += [] if constraint else [_LOGIN.sub("://", word)]
+            elif word:
                 self.hashed = self.hashed or "--hash" in text
                 wanted = replace(parse_wanted(word), optional=True)
                 (self.constraints if constraint else self.wanted).append(wanted)
+
+    def _option(self, word: str) -> None:
+        """Take an option of pip's that stands on a line of its own, or note that it counts not."""
+        if word == "--pre":
+            self.prereleases = True
+        else:
+            self.options.append(re.split(r"[ =]", word, maxsplit=1)[0])
 
 
 def _both_markers(one: "Marker | None", other: "Marker | None") -> "Marker | None":

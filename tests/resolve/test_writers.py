@@ -438,6 +438,25 @@ Diso = { git = "https://git.invalid/diso" }
     assert all(site.wheels[name][0]["sha256"] in lock for name in ("diso", "gsplat"))
 
 
+@pytest.mark.parametrize(
+    "mine",
+    ['[build-system]\nrequires = ["setuptools"]\n', '[tool.poetry]\nname = "x"\nversion = "1"\n'],
+)
+def test_a_package_whose_name_stands_elsewhere_is_not_renamed(
+    write: Writer, tmp_path: Path, mine: str
+) -> None:
+    from wheelfarm.errors import BadInputError
+
+    path = tmp_path / "pyproject.toml"
+    path.write_text(mine, encoding="utf-8")
+    with pytest.raises(BadInputError, match=r"has no \[project\]"):
+        write("pyproject.toml")
+    assert path.read_text(encoding="utf-8") == mine
+    # A file of other tools' settings alone becomes a project.
+    path.write_text("[tool.ruff]\nline-length = 100\n", encoding="utf-8")
+    assert "[project]" in write("pyproject.toml")
+
+
 def test_dynamic_dependencies_are_refused(write: Writer, tmp_path: Path) -> None:
     from wheelfarm.errors import BadInputError
 

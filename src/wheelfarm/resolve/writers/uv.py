@@ -21,7 +21,7 @@ from wheelfarm.resolve.lock import Profile, Question, Written, hashed_address, m
 from wheelfarm.resolve.markers import marker_environment, marker_holds
 from wheelfarm.resolve.torch_pin import TorchPin
 from wheelfarm.resolve.writers.places import Path, Places
-from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of
+from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of, value_at
 from wheelfarm.resolve.writers.uv_pythons import Pythons, is_ours, requires_python
 
 
@@ -30,11 +30,17 @@ def write(
 ) -> Written:
     """Return the file's name and its new text.
 
-    Raises BadInputError where the project admits none of a profile's Pythons.
+    Raises BadInputError where the project admits none of a profile's Pythons, and for a file that
+    builds a package whose name stands elsewhere: a ``[project]`` of ours would rename it.
     """
     parse_toml(existing, name)
     document = tomlkit.parse(existing)
     if "project" not in document:
+        if "build-system" in document or value_at(document, "tool", "poetry") is not None:
+            message = f"{name} builds a package and has no [project], which is what uv reads"
+            raise BadInputError(
+                message, hint="add [project] with its name and version, or write another format"
+            )
         project = table_at(document, "project")
         project["name"] = "environment"
         project["version"] = "0"

@@ -125,26 +125,42 @@ def test_what_is_no_longer_asked_for_is_taken_out(
     assert {"diso", "gsplat"} <= packages(path.read_text(encoding="utf-8"), name)
     text = write(name, packages=("diso",))
     assert not {"gsplat", "cuda-toolkit"} & packages(text, name)
-    assert "it is not asked for any more" in capsys.readouterr().err
+    assert "gsplat out of" in capsys.readouterr().err
     assert main(["resolve", "--check", str(path)]) == 0
     assert write(name, packages=("diso",)) == text
 
 
 @pytest.mark.parametrize("name", ["pixi.toml", "pyproject.toml"])
-def test_what_the_user_had_is_not_taken_out(
-    write: Writer, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_what_the_user_had_is_not_taken_out(write: Writer, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
+    other = f"https://x.invalid/other-1-py3-none-any.whl#sha256={'0' * 64}"
     mine = {
-        "pixi.toml": PIXI + 'gsplat = ">=1"\n',
-        "pyproject.toml": '[project]\nname = "x"\nversion = "1"\ndependencies = ["gsplat>=1"]\n',
+        "pixi.toml": f'{PIXI}gsplat = ">=1"\nother = {{ url = "{other}" }}\n',
+        "pyproject.toml": '[project]\nname = "x"\nversion = "1"\n'
+        f'dependencies = ["gsplat>=1", "other @ {other}"]\n',
     }
     path.write_text(mine[name], encoding="utf-8")
     write(name)
-    assert "gsplat" in packages(write(name, packages=("diso",)), name)
-    capsys.readouterr()
-    assert main(["resolve", "--check", str(path)]) == 1
-    assert "gsplat: nothing that is asked for needs it" in capsys.readouterr().out
+    assert {"gsplat", "other"} <= packages(write(name, packages=("diso",)), name)
+    # What is the user's own, by an address or not, is no question of the lock's.
+    assert main(["resolve", "--check", str(path)]) == 0
+
+
+def test_other_profiles_take_the_place_of_a_feature(
+    write: Writer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pixi.toml"
+    path.write_text(PIXI + '[feature.mine.dependencies]\ncmake = "*"\n', encoding="utf-8")
+    write("pixi.toml", "--feature", "mine", packages=("diso",))
+    facts = ("--torch", "2.14.1+cu130", "--libc", "2.36")
+    saved = host_file(tmp_path / "a.json", *facts, capsys=capsys)
+    write("pixi.toml", "--profile", f"old={saved}", "--profile", f"new={saved}", packages=("diso",))
+    text = write("pixi.toml", "--profile", f"new={saved}", packages=("diso",))
+    document = parse_toml(text, "pixi.toml")
+    assert document["feature"]["mine"] == {"dependencies": {"cmake": "*"}}
+    assert set(document["feature"]) == {"mine", "new"}
+    assert document["environments"] == {"new": {"features": ["new"], "no-default-feature": True}}
+    assert main(["resolve", "--check", str(path)]) == 0
 
 
 WriteTwo = Callable[[str], str]

@@ -10,6 +10,7 @@ import pytest
 
 from wheelfarm.model.versions import Minor
 from wheelfarm.toolkit import NoToolkitError, Toolkit, find_toolkit, make_driver_stub, make_view
+from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.stub import driver_functions, is_stub
 
 pytestmark = pytest.mark.compile
@@ -75,6 +76,11 @@ def test_nvcc_takes_the_view_as_its_top(view: Path, tmp_path: Path) -> None:
         [nvcc, "--dryrun", source], capture_output=True, text=True, check=True, env=bare()
     )
     assert f"#$ TOP={view}/bin/.." in dry.stderr
+    # As of an installed toolkit: nvcc takes it, and Meson's dependency('cuda') looks there alone.
+    target = f"targets/{Machine.here().targets[0]}"
+    assert f"#$ _TARGET_DIR_={target}" in dry.stderr
+    assert (view / target / "include/cuda.h").is_file()
+    assert (view / target / "lib/libcudart.so").resolve().is_file()
     program = tmp_path / "program"
     # -lcuda is met by the stubs folder and -lcudart by the unversioned name: neither is in a wheel.
     subprocess.run(

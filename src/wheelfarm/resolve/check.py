@@ -23,6 +23,8 @@ def check(lock: Lock, profiles: Sequence[Profile]) -> list[str]:
         for name, wheel in sorted(locked.items()):
             choice = now.get(name)
             if choice is None and answer.ok and name not in asked:
+                if not wheel.ours:
+                    continue
                 lines.append(f"{name}{where}: nothing that is asked for needs it")
             elif choice is None or choice.candidate.entry.sha256 != wheel.sha256:
                 lines.append(f"{name}{where}: {_why(wheel, profile, answer)}")

@@ -33,12 +33,16 @@ class Profile:
 
 @value
 class LockedWheel:
-    """One wheel of a written lock: its package, address, hash, and the profiles that take it."""
+    """One wheel of a written lock: its package, address, hash, and the profiles that take it.
+
+    ``ours`` is False where it stands in a line of the user's own.
+    """
 
     name: str
     url: str
     sha256: str
     profiles: tuple[str, ...] = ("",)
+    ours: bool = True
 
 
 @value

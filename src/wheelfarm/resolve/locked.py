@@ -55,9 +55,9 @@ def read_lock(path: Path) -> Lock:
     else:
         note = ours.get("lock", {})
         is_pixi = "workspace" in document or "project" not in document
-        profiles = _table(_table(ours, "lock"), "profiles")
-        wheels = tuple(_pixi(document, profiles) if is_pixi else _uv(document))
-        wheels += tuple(_pixi(_table(_table(document, "tool"), "pixi"), profiles))
+        edited = _Edited(document, _table(ours, "lock"))
+        wheels = tuple(edited.pixi() if is_pixi else edited.uv())
+        wheels += tuple(edited.pixi("tool", "pixi"))
     if not note:
         raise _not_ours(path)
     if isinstance(note, Mapping):
@@ -113,46 +113,65 @@ def _pylock(document: Reader) -> Iterable[LockedWheel]:
     document.finish()
 
 
-def _pixi(document: Mapping[str, Any], profiles: Iterable[str]) -> Iterable[LockedWheel]:
-    yield from _feature(document, "")
-    for name in (features := _table(document, "feature")):
-        yield from _feature(_table(features, name), name if name in profiles else "")
+class _Edited:
+    """A user's own file: the wheels in it by address and hash, ours and the user's told apart."""
 
+    def __init__(self, document: Mapping[str, Any], note: Mapping[str, Any]) -> None:
+        self.document = document
+        self.profiles = _table(note, "profiles")
+        written = note.get(WRITTEN)
+        listed = written if isinstance(written, list) else ()
+        self.written = {tuple(path) for path in listed if isinstance(path, list)}
 
-def _feature(feature: Mapping[str, Any], profile: str) -> Iterable[LockedWheel]:
-    yield from _sources(feature.get("pypi-dependencies"), profile)
-    for target in (targets := _table(feature, "target")):
-        yield from _sources(_table(targets, target).get("pypi-dependencies"), profile)
+    def pixi(self, *root: str) -> Iterable[LockedWheel]:
+        """Yield the wheels of a pixi manifest at a place of the document."""
+        manifest = self.document
+        for key in root:
+            manifest = _table(manifest, key)
+        yield from self._feature(manifest, root, "")
+        for name in (features := _table(manifest, "feature")):
+            place = (*root, "feature", name)
+            profile = name if name in self.profiles else ""
+            yield from self._feature(_table(features, name), place, profile)
 
+    def _feature(
+        self, feature: Mapping[str, Any], place: tuple[str, ...], profile: str
+    ) -> Iterable[LockedWheel]:
+        tables = [(place, feature)]
+        targets = _table(feature, "target")
+        tables += [((*place, "target", name), _table(targets, name)) for name in targets]
+        for path, table in tables:
+            for key, entry in _table(table, "pypi-dependencies").items():
+                url = entry.get("url") if isinstance(entry, Mapping) else None
+                match = _URL.fullmatch(url) if isinstance(url, str) else None
+                if match is not None:
+                    at = (*path, "pypi-dependencies", key)
+                    yield self._wheel(key, match, profile, at)
 
-def _uv(document: Mapping[str, Any]) -> Iterable[LockedWheel]:
-    project = _table(document, "project")
-    groups = {"": project.get("dependencies"), **_table(project, "optional-dependencies")}
-    for profile, lines in groups.items():
-        texts = map(str, lines) if isinstance(lines, list) else ()
-        for match in filter(None, map(_REQUIREMENT.fullmatch, texts)):
-            yield LockedWheel(
-                name=normalized(match["name"]),
-                url=match["url"],
-                sha256=match["sha256"],
-                profiles=(profile,),
-            )
+    def uv(self) -> Iterable[LockedWheel]:
+        """Yield the wheels of a project's own requirements."""
+        project = _table(self.document, "project")
+        groups = {"": project.get("dependencies"), **_table(project, "optional-dependencies")}
+        for profile, lines in groups.items():
+            place = ("optional-dependencies", profile) if profile else ("dependencies",)
+            texts = map(str, lines) if isinstance(lines, list) else ()
+            for match in filter(None, map(_REQUIREMENT.fullmatch, texts)):
+                name = normalized(match["name"])
+                yield self._wheel(name, match, profile, ("project", *place, name))
+
+    def _wheel(
+        self, key: str, match: re.Match[str], profile: str, place: tuple[str, ...]
+    ) -> LockedWheel:
+        return LockedWheel(
+            name=normalized(key),
+            url=match["url"],
+            sha256=match["sha256"],
+            profiles=(profile,),
+            ours=place in self.written,
+        )
 
 
 def _table(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     """Return the table at a key; an empty one where there is none, or something else."""
     found = document.get(key)
     return found if isinstance(found, Mapping) else {}
-
-
-def _sources(table: Any, profile: str) -> Iterable[LockedWheel]:
-    for name, entry in table.items() if isinstance(table, Mapping) else ():
-        url = entry.get("url") if isinstance(entry, Mapping) else None
-        match = _URL.fullmatch(url) if isinstance(url, str) else None
-        if match is not None:
-            yield LockedWheel(
-                name=normalized(name),
-                url=match["url"],
-                sha256=match["sha256"],
-                profiles=(profile,),
-            )

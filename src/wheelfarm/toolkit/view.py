@@ -10,10 +10,11 @@ import re
 from pathlib import Path
 
 from wheelfarm import files
+from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.model import Toolkit
 
 #: Raised when the layout of a view changes, so that an old one is made anew.
-_FORMAT = 1
+_FORMAT = 2
 _RECORD = ".wheelfarm-view.json"
 _VERSIONED = re.compile(r"(lib.+\.so)((?:\.\d+)+)", re.ASCII)
 
@@ -21,9 +22,10 @@ _VERSIONED = re.compile(r"(lib.+\.so)((?:\.\d+)+)", re.ASCII)
 def make_view(toolkit: Toolkit, folder: Path, *, stub: Path | None = None) -> Path:
     """Make ``folder`` a CUDA_HOME of links into ``toolkit`` and return it.
 
-    It has bin, include (CCCL below it), nvvm, lib64 with unversioned names, lib and
-    ``lib64/stubs``. ``stub`` is the file that stands for the driver there (``make_driver_stub``).
-    A view that is already right is left as it is, so that a running compiler keeps its files.
+    It has bin, include (CCCL below it), nvvm, lib64 with unversioned names, lib, ``lib64/stubs``
+    and, on Linux, the same below ``targets``. ``stub`` is the file that stands for the driver there
+    (``make_driver_stub``). A view that is already right is left as it is, so that a running
+    compiler keeps its files.
     """
     record = json.dumps(_record(toolkit, stub), indent=2, sort_keys=True)
     known = folder / _RECORD
@@ -74,6 +76,12 @@ def _fill(toolkit: Toolkit, view: Path, stub: Path | None) -> None:
     _link_unversioned(library)
     _link_stub(library, stub)
     (view / "lib").symlink_to("lib64")
+    if root.system == "linux":
+        # Where an installed toolkit has them in truth, and where Meson looks.
+        target = view / "targets" / Machine.here().targets[0]
+        target.mkdir(parents=True)
+        for name, place in (("include", "include"), ("lib", "lib64")):
+            (target / name).symlink_to(f"../../{place}")
     version = {"cuda": {"name": "CUDA SDK", "version": f"{toolkit.version}.0"}}
     (view / "version.json").write_text(json.dumps(version, indent=2), encoding="utf-8")
 

@@ -36,7 +36,9 @@ def test_long_dependency_options_hit_and_are_served(root: Root) -> None:
     depfile = (root.path / "a.d").read_text()
     assert depfile.startswith(f"a.o: {source} \\\n")
     assert f"{root.path}/src/a\\ b.h" in depfile
-    assert f"{root.view}/include/cuda_runtime.h" in depfile
+    lines = [line.strip(" \\") for line in depfile.splitlines()]
+    header = next(line for line in lines if line.endswith("/include/cuda_runtime.h"))
+    assert header.startswith(f"{root.view}/")
 
 
 def test_the_call_is_recorded(root: Root) -> None:

@@ -59,10 +59,10 @@ def write(
             workspace["name"] = "environment"
         workspace["channels"] = ["conda-forge"]
     places = Places(document)
-    gone: list[Path] = []
     for profile in profiles:
         writer = _Writer(
-            document=table_at(document, *root),
+            places=places,
+            root=root,
             resolution=profile.resolution,
             feature=profile.name or feature,
             version=version,
@@ -78,23 +78,22 @@ def write(
             alone=bool(profile.name),
         )
         packages.write()
-        gone += packages.remove_stale()
         if writer.feature:
             writer.environment(alone=bool(profile.name))
-    places.note(question, gone)
-    return Written(
-        texts={PurePath(name).name: text_of(document, name, existing)},
-        notes=places.taken_out(name, gone),
-    )
+    notes = places.take_out(name)
+    places.note(question)
+    return Written(texts={PurePath(name).name: text_of(document, name, existing)}, notes=notes)
 
 
 class _Writer:
     """State one profile's platform and environment: at the top, or in a feature."""
 
     def __init__(
-        self, *, document: Any, resolution: Resolution, feature: str, version: Minor
+        self, *, places: Places, root: Path, resolution: Resolution, feature: str, version: Minor
     ) -> None:
-        self.document = document
+        self.places = places
+        self.root = root
+        self.document = table_at(places.document, *root)
         self.resolution = resolution
         self.feature = feature
         # What a feature may be called is free; its environment's and platform's names are not.
@@ -138,7 +137,9 @@ class _Writer:
         else:
             self.platform_table(platforms, needs)
         if self.feature:
-            self.table()["platforms"] = [self.platform_name(needs)]
+            own = self.table()
+            self.places.claim((*self.root, "feature", self.feature, "platforms"))
+            own["platforms"] = [self.platform_name(needs)]
 
     def platform_name(self, needs: Mapping[str, str]) -> str:
         if self.version < PLATFORM_TABLES or not needs:
@@ -189,8 +190,12 @@ class _Writer:
     def environment(self, *, alone: bool) -> None:
         """Give the feature an environment of its name, unless one has it already."""
         environments = table_at(self.document, "environments")
+        place = (*self.root, "environments", self.word)
         if self.word in environments or any(map(self.has_feature, environments.values())):
+            if self.places.are_ours(place):
+                self.places.now.add(place)
             return
+        self.places.claim(place)
         entry = tomlkit.inline_table()
         entry["features"] = [self.feature]
         if alone:

@@ -78,9 +78,7 @@ class Packages:
         """Put an entry in the place of its old one, however that spells the name."""
         table = table_at(self.document, *place, kind)
         key = key_of(table, name)
-        path = (*place, kind, key)
-        if key not in table or self.places.are_ours(path):
-            self.places.now.add(path)
+        self.places.claim((*place, kind, key))
         table[key] = entry
 
     def default(self, kind: str, name: str, entry: Any) -> None:
@@ -181,19 +179,6 @@ class Packages:
             self.default(_PYPI, "cuda-toolkit", entry)
         else:
             self.default(_CONDA, "cuda-nvcc", f"{cuda}.*")
-
-    def remove_stale(self) -> list[Path]:
-        """Take out what earlier runs wrote into this feature and this one does not."""
-        gone = []
-        for path in self.places.stale():
-            below = path[len(self.top) :]
-            if path[: len(self.top)] != self.top or below[:1] == ("feature",):
-                continue
-            table = value_at(self.document, *path[:-1])
-            if isinstance(table, Mapping) and path[-1] in table:
-                del table[path[-1]]  # type: ignore[attr-defined] # A table of the document's.
-            gone.append(path)
-        return gone
 
 
 def _is_of(target: str, subdir: str) -> bool:

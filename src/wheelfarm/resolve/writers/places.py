@@ -3,7 +3,7 @@
 What is ours may be changed and taken out again; the rest is the user's, and stays.
 """
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
@@ -12,6 +12,7 @@ from wheelfarm.resolve.lock import WRITTEN, Question
 from wheelfarm.resolve.writers.tables import table_at, value_at
 
 Path = tuple[str, ...]
+_PACKAGES = "pypi-dependencies"
 
 
 class Places:
@@ -28,15 +29,34 @@ class Places:
         """Return whether what stands at a place was put there by us."""
         return path in self.before or path in self.now
 
+    def claim(self, path: Path) -> None:
+        """Note that a place is ours: nothing is there yet, or we put there what is."""
+        if value_at(self.document, *path) is None or self.are_ours(path):
+            self.now.add(path)
+
     def stale(self) -> list[Path]:
         """Return the places that were ours and are not written any more."""
         return [path for path in self.before if path not in self.now]
 
-    def note(self, question: Question, gone: Collection[Path]) -> None:
+    def take_out(self, name: str) -> tuple[str, ...]:
+        """Take out what was ours and is not written any more; return what is to be said of it."""
+        for path in self.stale():
+            _remove(self.document, path)
+        return self.taken_out(name)
+
+    def taken_out(self, name: str) -> tuple[str, ...]:
+        """Return what is to be said of the places that are taken out."""
+        gone = {path[-1] for path in self.stale() if path[0] == "project" or _PACKAGES in path}
+        gone -= {path[-1] for path in self.now}
+        if not gone:
+            return ()
+        names = ", ".join(sorted(gone))
+        return (f"took {names} out of {name}, as what is asked for now has no need of it",)
+
+    def note(self, question: Question) -> None:
         """Say in the document what its lock answers, and which places are ours."""
-        kept = {path for path in self.before if path not in gone}
         lines = tomlkit.array()
-        for path in sorted(kept | self.now):
+        for path in sorted(self.now):
             lines.append(list(path))
         lines.multiline(multiline=True)
         note = question.to_dict()
@@ -44,9 +64,18 @@ class Places:
         table_at(self.document, "tool", "wheelfarm", "lock")
         self.document["tool"]["wheelfarm"]["lock"] = {**note, WRITTEN: lines, "profiles": profiles}
 
-    def taken_out(self, name: str, gone: Collection[Path]) -> tuple[str, ...]:
-        """Return what is to be said of places that were ours and are no more."""
-        names = sorted({path[-1] for path in gone} - {path[-1] for path in self.now})
-        if not names:
-            return ()
-        return (f"took {', '.join(names)} out of {name}: it is not asked for any more",)
+
+def _remove(document: Any, path: Path) -> None:
+    """Take out what stands at a place, and the tables that are empty without it."""
+    tables = [document]
+    for key in path[:-1]:
+        if not isinstance(tables[-1], Mapping) or key not in tables[-1]:
+            return
+        tables.append(tables[-1][key])
+    for table, key in reversed(list(zip(tables, path, strict=True))):
+        if not isinstance(table, Mapping) or key not in table:
+            return
+        found = table[key]
+        if key != path[-1] and isinstance(found, Mapping) and len(found):
+            return
+        del table[key]  # type: ignore[attr-defined] # A table of the document's.

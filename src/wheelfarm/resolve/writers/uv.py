@@ -51,13 +51,14 @@ def write(
         sources.pop(key_of(sources, choice.candidate.package), None)
     _add_torch(document, profiles, sources)
     places = Places(document)
-    gone: list[Path] = []
     for profile in profiles:
-        gone += _add_requirements(places, profile, pythons.marker(profile.name))
+        _add_requirements(places, profile, pythons.marker(profile.name))
+    for path in places.stale():
+        _remove(value_at(document, *path[:-1]), path[-1])
     if len(profiles) > 1:
         _add_conflicts(document, [profile.name for profile in profiles])
-    notes = (*places.taken_out(name, gone), *pythons.limit())
-    places.note(question, gone)
+    notes = (*places.taken_out(name), *pythons.limit())
+    places.note(question)
     return Written(texts={PurePath(name).name: text_of(document, name, existing)}, notes=notes)
 
 
@@ -112,8 +113,8 @@ def _add_index(document: Any, name: str, url: str) -> None:
     uv["index"].append(entry)
 
 
-def _add_requirements(places: Places, profile: Profile, marker: str) -> list[Path]:
-    """Write one profile's requirements; return the places of older ones that are taken out."""
+def _add_requirements(places: Places, profile: Profile, marker: str) -> None:
+    """Write one profile's requirements."""
     document = places.document
     project = table_at(document, "project")
     place = "optional-dependencies" if profile.name else "dependencies"
@@ -136,15 +137,11 @@ def _add_requirements(places: Places, profile: Profile, marker: str) -> list[Pat
         added = _replace(listed, text, marker, profile.resolution.host, own=bool(profile.name))
         if added or places.are_ours(path):
             places.now.add(path)
-    gone = [path for path in places.stale() if path[:-1] == top]
-    for path in gone:
-        _remove(listed, path[-1])
-    return gone
 
 
 def _remove(listed: Any, name: str) -> None:
     """Take a project's requirement out of a list, as we write it: by address, or exactly pinned."""
-    for index, line in reversed(list(enumerate(listed))):
+    for index, line in reversed(list(enumerate(listed if isinstance(listed, list) else ()))):
         found = _requirement(line)
         if found is None or normalized(found.name) != name:
             continue

@@ -161,6 +161,31 @@ def test_home_elsewhere(toolkit_python: Path, tmp_path: Path) -> None:
     assert (tmp_path / "cuda" / "lib64" / "stubs" / "libcuda.so").is_file()
 
 
+@pytest.mark.parametrize("kind", ["file", "folder", "link", "dangling"])
+def test_home_takes_the_place_of_nothing_else(
+    toolkit_python: Path, tmp_path: Path, kind: str
+) -> None:
+    """A folder or a file of the user's is never replaced; an empty folder, and a view, are."""
+    mine = trees.touch(tmp_path / "mine" / "notes.txt", "my words\n")
+    place = {"file": mine, "folder": mine.parent}.get(kind, tmp_path / "link")
+    if kind in {"link", "dangling"}:
+        place.symlink_to(mine.parent if kind == "link" else tmp_path / "gone")
+    common = ("home", "--python", str(toolkit_python), "--cuda", "13", "--to")
+    cache = str(tmp_path / "cache")
+    refused = call(*common, str(place), WHEELFARM_CACHE=cache)
+    assert refused.returncode == 4
+    assert "and would be lost" in refused.stderr
+    assert mine.read_text() == "my words\n"
+    assert place.is_symlink() is (kind in {"link", "dangling"})
+    assert sorted(path.name for path in mine.parent.iterdir()) == ["notes.txt"]
+    assert not list(tmp_path.glob(".*.lock"))
+    (tmp_path / "empty").mkdir()
+    for _ in range(2):
+        made = call(*common, str(tmp_path / "empty"), WHEELFARM_CACHE=cache)
+        assert made.returncode == 0, made.stderr
+    assert (tmp_path / "empty/bin/nvcc").exists()
+
+
 @pytest.mark.compile
 def test_check(toolkit_python: Path, tmp_path: Path) -> None:
     answer = document(

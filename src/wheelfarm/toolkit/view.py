@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 from wheelfarm import files
+from wheelfarm.errors import BadInputError
 from wheelfarm.toolkit.layout import Machine
 from wheelfarm.toolkit.model import Toolkit
 
@@ -25,12 +26,14 @@ def make_view(toolkit: Toolkit, folder: Path, *, stub: Path | None = None) -> Pa
     It has bin, include (CCCL below it), nvvm, lib64 with unversioned names, lib, ``lib64/stubs``
     and, on Linux, the same below ``targets``. ``stub`` is the file that stands for the driver there
     (``make_driver_stub``). A view that is already right is left as it is, so that a running
-    compiler keeps its files.
+    compiler keeps its files. Raises BadInputError where something stands that is no view: that is
+    never replaced.
     """
     record = json.dumps(_record(toolkit, stub), indent=2, sort_keys=True)
     known = folder / _RECORD
     if known.is_file() and known.read_text(encoding="utf-8") == record:
         return folder
+    _refuse_foreign(folder)
     with files.locked(folder.parent / f".{folder.name}.lock"):
         if known.is_file() and known.read_text(encoding="utf-8") == record:
             return folder
@@ -38,6 +41,17 @@ def make_view(toolkit: Toolkit, folder: Path, *, stub: Path | None = None) -> Pa
             _fill(toolkit, temporary, stub)
             (temporary / _RECORD).write_text(record, encoding="utf-8")
     return folder
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """Raise BadInputError for what we did not make, unless it is an empty folder."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if folder.is_dir() and ((folder / _RECORD).is_file() or not any(folder.iterdir())):
+        return
+    what = "a folder with other things in it" if folder.is_dir() else "no folder"
+    message = f"{folder} is {what}, and would be lost"
+    raise BadInputError(message, hint="name a new folder, such as one inside it")
 
 
 def _record(toolkit: Toolkit, stub: Path | None) -> dict[str, object]:

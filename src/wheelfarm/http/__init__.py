@@ -3,7 +3,6 @@
 Absent (404, 410) is not failed: the first is ``NotFoundError``, the second ``UnreachableError``.
 """
 
-from wheelfarm.http.answer import Response
 from wheelfarm.http.cache import Cache, default_folder
 from wheelfarm.http.client import MAX_FILE, MAX_PAGE, Client
 from wheelfarm.http.credentials import Login
@@ -16,6 +15,7 @@ from wheelfarm.http.errors import (
     UnreachableError,
     redacted,
 )
+from wheelfarm.http.response import Response
 
 __all__ = [
     "MAX_FILE",

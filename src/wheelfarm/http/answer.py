@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from wheelfarm.http.errors import NotFoundError, RefusedError, TooLargeError, UnreachableError
-from wheelfarm.values import value
 
 _CHUNK = 1 << 20
 _ABSENT = frozenset({404, 410})
@@ -22,16 +21,6 @@ class TryAgainError(Exception):
     def __init__(self, why: str, wait: float = 0.0) -> None:
         super().__init__(why)
         self.wait = wait
-
-
-@value
-class Response:
-    """An answer: final address (after redirects), status, headers with lower-case names, body."""
-
-    url: str
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 def fields_of(answer: http.client.HTTPResponse) -> dict[str, str]:

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -58,7 +59,9 @@ class Cache:
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
-    def put(self, url: str, accept: str, final: str, headers: dict[str, str], body: bytes) -> None:
+    def put(
+        self, url: str, accept: str, final: str, headers: Mapping[str, str], body: bytes
+    ) -> None:
         """Keep a page; a cache that cannot be written is no error."""
         kept = {name: headers[name] for name in _KEPT_HEADERS if name in headers}
         digest = hashlib.sha256(body).hexdigest()

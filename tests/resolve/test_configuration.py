@@ -252,7 +252,7 @@ def test_the_manifest_names_the_second_transport_for_later(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("wheelfarm.http.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("wheelfarm.http.transport.time.sleep", lambda _: None)
     monkeypatch.setenv("GITHUB_API_URL", releases.url)
     site.add(DISO)
     site.write()
@@ -277,7 +277,7 @@ def test_a_manifest_names_repositories_alone(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("wheelfarm.http.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("wheelfarm.http.transport.time.sleep", lambda _: None)
     site.add(DISO)
     site.write()
     manifest = site.folder / "manifest" / "index.json"
@@ -297,7 +297,7 @@ def test_the_settings_name_the_second_transport(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("wheelfarm.http.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("wheelfarm.http.transport.time.sleep", lambda _: None)
     config.write_text(f'releases = "{releases.url}repos/me/farm/releases"\n', encoding="utf-8")
     with serving(Path("/nonexistent")) as gone:
         url = gone.url

@@ -432,7 +432,7 @@ def releases(tmp_path: Path) -> Iterator[Loopback]:
 def test_releases_answer_when_the_index_is_out_of_reach(
     releases: Loopback, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wheelfarm.http.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("wheelfarm.http.transport.time.sleep", lambda _: None)
     with serving(Path("/nonexistent")) as gone:
         url = gone.url
     words = ["--releases", f"{releases.url}repos/me/farm/releases"]
@@ -451,7 +451,7 @@ def test_releases_take_over_when_the_index_breaks_off_midway(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("wheelfarm.http.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("wheelfarm.http.transport.time.sleep", lambda _: None)
     site.add(DISO)
     site.write()
     server.plan("/manifest/packages/diso.json", *[loopback.status(503)] * 8)
@@ -475,7 +475,7 @@ def test_an_empty_index_never_triggers_the_second_transport(
 def test_neither_transport_is_could_not_look(
     client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wheelfarm.http.client.time.sleep", lambda _: None)
+    monkeypatch.setattr("wheelfarm.http.transport.time.sleep", lambda _: None)
     with serving(Path("/nonexistent")) as gone:
         url = gone.url
     with pytest.raises(UnreachableError) as caught:

@@ -10,7 +10,7 @@ from wheelfarm.values import value
 Kind = Literal["cuda", "rocm", "xpu", "cpu"]
 
 _CUDA = re.compile(r"cu(\d{2,4})", re.ASCII)
-_ROCM = re.compile(r"rocm(\d+)\.(\d+)", re.ASCII)
+_ROCM = r"rocm(\d+)\.(\d+)"
 #: CUDA 9.2 is written ``cu92``; two digits that are a major alone are from CUDA 10 on.
 _LONE_MAJORS = range(10, 20)
 
@@ -39,10 +39,10 @@ class Accelerator:
         """
         if text in {"cpu", "xpu"}:
             return cls("cpu" if text == "cpu" else "xpu")
-        if (match := _ROCM.fullmatch(text)) is not None:
-            return cls("rocm", int(match[1]), int(match[2]))
         if (match := _CUDA.fullmatch(text)) is not None:
             return cls._cuda_digits(match[1])
+        if (match := re.fullmatch(_ROCM, text, re.ASCII)) is not None:
+            return cls("rocm", int(match[1]), int(match[2]))
         message = f"{text!r} is no accelerator; expected a word such as cu130, rocm7.0 or cpu"
         raise BadInputError(message)
 

@@ -17,7 +17,7 @@ from wheelfarm.values import value
 Suffix = Literal["", "a", "f"]
 
 _ARCH = re.compile(r"(\d+)\.(\d)([af]?)", re.ASCII)
-_SM = re.compile(r"(?:sm_|compute_|sm|)(\d{2,3})([af]?)", re.ASCII)
+_SM = r"(?:sm_|compute_|sm|)(\d{2,3})([af]?)"
 
 #: (major, minor) of integrated (Tegra, Jetson, DRIVE) parts, whose SASS no desktop part runs.
 TEGRA = frozenset({(5, 3), (6, 2), (7, 2), (8, 7), (11, 0)})
@@ -44,7 +44,7 @@ class Arch:
     @classmethod
     def of_target(cls, text: str) -> "Arch":
         """Read nvcc's spelling: ``sm_90a``, ``compute_120``, ``90``."""
-        match = _SM.fullmatch(text.strip())
+        match = re.fullmatch(_SM, text.strip(), re.ASCII)
         if match is None:
             message = f"{text!r} is no GPU target; expected one such as sm_90a"
             raise BadInputError(message)

@@ -10,9 +10,7 @@ System = Literal["linux", "windows"]
 
 #: The platform tags of Linux (PEP 425, 513, 571, 599, 600, 656); a tag of another form is known to
 #: no installer.
-_LINUX_TAG = re.compile(
-    r"(?:linux|manylinux(?:1|2010|2014|_\d+_\d+)|musllinux_\d+_\d+)_(x86_64|aarch64)", re.ASCII
-)
+_LINUX_TAG = r"(?:linux|manylinux(?:1|2010|2014|_\d+_\d+)|musllinux_\d+_\d+)_(x86_64|aarch64)"
 
 
 @value(kw_only=False, order=True)
@@ -40,7 +38,7 @@ class Platform:
         """Return the platform of a wheel's platform tag; None for ``any`` and foreign systems."""
         if tag == WINDOWS_AMD64.wheel_suffix:
             return WINDOWS_AMD64
-        match = _LINUX_TAG.fullmatch(tag)
+        match = re.fullmatch(_LINUX_TAG, tag, re.ASCII)
         if match is None:
             return None
         return LINUX_X86_64 if match[1] == LINUX_X86_64.machine else LINUX_AARCH64

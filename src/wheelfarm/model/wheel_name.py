@@ -112,14 +112,15 @@ class WheelName:
             if _NAME.fullmatch(last := text.rpartition("/")[2]):
                 hint = f"give the name without its folder: {last}"
             raise BadInputError(message, hint=hint)
-        parse_version(match["version"], "wheel version")
+        distribution, version, build, python, abi, platform = match.groups()
+        parse_version(version, "wheel version")
         return cls(
-            distribution=match["distribution"],
-            version_text=match["version"],
-            build=match["build"] or "",
-            pythons=tuple(match["python"].split(".")),
-            abis=tuple(match["abi"].split(".")),
-            platforms=tuple(match["platform"].split(".")),
+            distribution=distribution,
+            version_text=version,
+            build=build or "",
+            pythons=tuple(python.split(".")),
+            abis=tuple(abi.split(".")),
+            platforms=tuple(platform.split(".")),
         )
 
     @classmethod

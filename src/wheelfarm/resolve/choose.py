@@ -9,11 +9,13 @@ from wheelfarm.resolve.markers import applies
 from wheelfarm.resolve.needs import Need, read_need
 from wheelfarm.resolve.pages import Page
 from wheelfarm.resolve.ranking import coarse_rank, rank, remarks
-from wheelfarm.resolve.rules import failures, refused_by_name
+from wheelfarm.resolve.rules import failures, refused_by_name, refused_by_version
 from wheelfarm.values import replace, value
 
 if TYPE_CHECKING:
     from packaging.version import Version
+
+    from wheelfarm.model.axis import TorchAxis
 
 #: After so many tries of candidates a search is given up; a farm's packages need a handful.
 _MAX_STEPS = 5_000
@@ -124,17 +126,26 @@ class _Search:
 
         Entries of a group are read only if the groups before it do not serve.
         """
-        possible = [
-            candidate
-            for candidate in page.candidates
-            if not refused_by_name(candidate, wanted, self.target)
-        ]
+        possible = self._possible(page, wanted)
         if self.target.preferred:
             return [possible]
         groups: dict[tuple[bool, Version], list[Candidate]] = {}
         for candidate in possible:
             groups.setdefault(coarse_rank(candidate, self.target), []).append(candidate)
         return [groups[key] for key in sorted(groups, reverse=True)]
+
+    def _possible(self, page: Page, wanted: Wanted) -> list[Candidate]:
+        """Return what the names leave; a no to a version and its torch is said once for all."""
+        refused: dict[tuple[str, TorchAxis | None], bool] = {}
+        found = []
+        for candidate in page.candidates:
+            key = (candidate.serves.version_text, candidate.torch_axis)
+            no = refused.get(key)
+            if no is None:
+                no = refused[key] = refused_by_version(candidate, wanted, self.target)
+            if not no and not refused_by_name(candidate, wanted, self.target):
+                found.append(candidate)
+        return found
 
     def _with_requirements(
         self, wanted: Mapping[str, Wanted], candidate: Candidate, name: str

@@ -10,7 +10,7 @@ from wheelfarm.resolve.candidate import Candidate, Target
 from wheelfarm.resolve.drivers import translates_ptx
 
 #: A module of this name is one of several from which its package picks by GPU.
-_NAMES_ARCH = re.compile(r"(?:^|[_.\W])(?:sm|compute)_?\d{2,3}[af]?(?=$|[_.\W])")
+_NAMES_ARCH = r"(?:^|[_.\W])(?:sm|compute)_?\d{2,3}[af]?(?=$|[_.\W])"
 
 
 def built_for(candidate: Candidate) -> Accelerator | None:
@@ -57,7 +57,7 @@ def module_covers(module: Module, gpu: Arch, toolkit: Minor | None, driver: Mino
 
 def names_arch(path: str) -> bool:
     """Return whether a module's name says that it is one of several, picked by GPU."""
-    return _NAMES_ARCH.search(path) is not None
+    return re.search(_NAMES_ARCH, path) is not None
 
 
 def lacks(module: Module, gpu: Arch, toolkit: Minor | None, driver: Minor | None) -> str:

@@ -41,12 +41,12 @@ _FIRST_DRIVERS: tuple[tuple[tuple[int, int], tuple[int, int], Minor], ...] = (
     ((410, 48), (411, 31), Minor(10, 0)),
     ((396, 26), (397, 44), Minor(9, 2)),
 )
-_DRIVER = re.compile(r"(\d{3})(?:\.(\d+))?(?:\.\d+)*", re.ASCII)
+_DRIVER = r"(\d{3})(?:\.(\d+))?(?:\.\d+)*"
 
 
 def is_driver_version(text: str) -> bool:
     """Return whether a text is a driver's version, such as ``570.133.07``; error text is not."""
-    return _DRIVER.fullmatch(text) is not None
+    return re.fullmatch(_DRIVER, text, re.ASCII) is not None
 
 
 def cuda_of_driver(driver: str, platform: str) -> Fact[Minor]:
@@ -55,7 +55,7 @@ def cuda_of_driver(driver: str, platform: str) -> Fact[Minor]:
     For a branch alone (``570``) the branch's first release counts; for one newer than the table
     its last row does, which is a lower bound.
     """
-    match = _DRIVER.fullmatch(driver)
+    match = re.fullmatch(_DRIVER, driver, re.ASCII)
     if match is None:
         return nothing("driver table", f"{driver!r} is no driver version")
     release = (int(match[1]), 10**6 if match[2] is None else int(match[2]))

@@ -52,12 +52,14 @@ def look(root: Path) -> KernelFiles:
 
 def _driver(root: Path) -> tuple[str, str]:
     path = root / "proc/driver/nvidia/version"
-    found = re.search(_KERNEL_MODULE, _text(path))
-    if found is not None:
-        return found[1], str(path)
+    if text := _text(path):
+        found = re.search(_KERNEL_MODULE, text)
+        if found is not None:
+            return found[1], str(path)
     path = root / "sys/module/nvidia/version"
     text = _text(path).strip()
-    return (text, str(path)) if re.fullmatch(r"\d{3}[0-9.]*", text) else ("", "")
+    known = text and re.fullmatch(r"\d{3}[0-9.]*", text)
+    return (text, str(path)) if known else ("", "")
 
 
 def _proc_gpus(root: Path) -> tuple[Gpu, ...]:

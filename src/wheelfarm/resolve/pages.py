@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from wheelfarm.errors import BadInputError
 from wheelfarm.http import redacted
 from wheelfarm.index.model import WheelEntry
-from wheelfarm.model.axis import TORCH_AXES
+from wheelfarm.model.axis import TORCH_AXES, TorchAxis
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.reading import Reader
 from wheelfarm.resolve import tags
@@ -21,6 +21,7 @@ from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.host import Host
 from wheelfarm.values import NOTHING, replace, value
 
+_AXES: Mapping[str, TorchAxis] = {axis: axis for axis in TORCH_AXES}
 _SHA256 = r"(?:^|&)sha256=([0-9a-fA-F]{64})(?:&|$)"
 
 
@@ -74,11 +75,12 @@ class Offer:
     def candidate(self) -> Candidate:
         """Return the candidate; the rest of its entry is read when it is asked for."""
         axis = self.raw.get("torch_axis")
+        known = _AXES.get(axis) if isinstance(axis, str) else None
         return Candidate(
             name=self.name,
             serves=self.serves,
             proven=self.proven,
-            torch_axis=next((known for known in TORCH_AXES if known == axis), None),
+            torch_axis=known,
             source=self._from_manifest if self.proven else self._from_name,
         )
 
@@ -125,16 +127,21 @@ class Fits:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._known: dict[tuple[str, ...], bool] = {}
+        self._ends: dict[str, bool] = {}
 
-    def name(self, text: str) -> bool:
-        """Judge a file name by its last three parts; one that has none is to be read further."""
-        key = tuple(text.removesuffix(".whl").rsplit("-", 3)[1:])
-        fit = self._known.get(key)
-        if fit is None:
-            complete = len(key) == 3  # noqa: PLR2004 - python, ABI, platform
-            fit = not complete or self._fit(*(part.split(".") for part in key))
-            self._known[key] = fit
-        return fit
+    def names(self, texts: Sequence[str]) -> list[bool]:
+        """Judge file names by their last three parts; one that has none is to be read further."""
+        # A page's thousands of names share a few ends: what follows name and version.
+        ends = [text.split("-", 2)[-1] for text in texts]
+        for end, text in dict(zip(ends, texts, strict=True)).items():
+            if end not in self._ends:
+                self._ends[end] = self._end_fits(text)
+        return [self._ends[end] for end in ends]
+
+    def _end_fits(self, text: str) -> bool:
+        key = text.removesuffix(".whl").rsplit("-", 3)[1:]
+        complete = len(key) == 3  # noqa: PLR2004 - python, ABI, platform
+        return not complete or self._fit(*(part.split(".") for part in key))
 
     def parsed(self, name: WheelName) -> bool:
         """Judge a name that was read."""

@@ -2,6 +2,7 @@
 
 from packaging.version import Version
 
+from wheelfarm.model.versions import parse_version
 from wheelfarm.resolve import tags
 from wheelfarm.resolve.candidate import Candidate, Target
 from wheelfarm.resolve.coverage import built_for, by_ptx, is_pure
@@ -33,8 +34,9 @@ def remarks(candidate: Candidate, target: Target) -> tuple[str, ...]:
 
 def coarse_rank(candidate: Candidate, target: Target) -> tuple[bool, Version]:
     """Return what ranks first: the exact line, then the version."""
-    exact = built_for(candidate) in {None, target.accelerator} or is_pure(candidate)
-    return exact, Version(candidate.version.public)
+    line = built_for(candidate)
+    exact = line is None or line == target.accelerator or is_pure(candidate)
+    return exact, parse_version(candidate.serves.version_text.partition("+")[0])
 
 
 def rank(candidate: Candidate, target: Target) -> tuple[object, ...]:

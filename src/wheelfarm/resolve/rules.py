@@ -17,7 +17,7 @@ from wheelfarm.resolve.backends import BACKENDS
 from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
 from wheelfarm.resolve.coverage import built_for, is_pure, toolkit_of, uncovered
 from wheelfarm.resolve.drivers import runs_machine_code
-from wheelfarm.resolve.torch_rules import abi_serves, torch_allowed, torch_serves
+from wheelfarm.resolve.torch_rules import abi_serves, is_other_torch, torch_allowed, torch_serves
 
 Rule = Callable[[Candidate, Wanted, Target], "Failure | None"]
 
@@ -226,6 +226,11 @@ RULES: tuple[Rule, ...] = (
     driver_serves,
     gpu_serves,
 )
+
+
+def refused_by_version(candidate: Candidate, wanted: Wanted, target: Target) -> bool:
+    """Return whether a rule refuses every file of this version text and torch axis."""
+    return is_other_torch(candidate, target) or asked_version(candidate, wanted, target) is not None
 
 
 def refused_by_name(candidate: Candidate, wanted: Wanted, target: Target) -> bool:

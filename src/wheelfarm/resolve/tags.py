@@ -88,22 +88,30 @@ def _platform_refusal(tag: str, platform: str, libc: Libc | None) -> str:
 def _linux_refusal(tag: str, machine: str, libc: Libc | None, foreign: str) -> str:
     if tag == f"linux_{machine}":
         return ""
-    needed, kind, tag_machine = None, "glibc", ""
-    if (match := _MANYLINUX.fullmatch(tag)) is not None:
-        needed, tag_machine = Minor(int(match[1]), int(match[2])), match[3]
-    elif (match := re.fullmatch(_LEGACY, tag, re.ASCII)) is not None:
-        needed, tag_machine = _LEGACY_GLIBC[match[1]], match[2]
-    elif (match := re.fullmatch(_MUSLLINUX, tag, re.ASCII)) is not None:
-        needed, kind, tag_machine = Minor(int(match[1]), int(match[2])), "musl", match[3]
-    if needed is None or tag_machine != machine:
+    stated = _stated(tag)
+    if stated is None or stated[2] != machine:
         return foreign
     if libc is None:
         return ""
+    kind, needed, _ = stated
     if libc.kind != kind:
         return f"is for {kind}, this system has {libc.kind}"
     if libc.version < needed:
         return f"needs {kind} {needed}, this system has {libc.version}"
     return ""
+
+
+def _stated(tag: str) -> tuple[str, Minor, str] | None:
+    """Return the C library, its version and the processor that a tag states; None for no such."""
+    if not tag.startswith(("manylinux", "musllinux")):
+        return None
+    if (match := _MANYLINUX.fullmatch(tag)) is not None:
+        return "glibc", Minor(int(match[1]), int(match[2])), match[3]
+    if (match := re.fullmatch(_LEGACY, tag, re.ASCII)) is not None:
+        return "glibc", _LEGACY_GLIBC[match[1]], match[2]
+    if (match := re.fullmatch(_MUSLLINUX, tag, re.ASCII)) is not None:
+        return "musl", Minor(int(match[1]), int(match[2])), match[3]
+    return None
 
 
 def promises_nothing(platforms: tuple[str, ...]) -> bool:

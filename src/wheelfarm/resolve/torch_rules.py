@@ -26,6 +26,13 @@ def torch_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failur
     return None if target.torch_minor == label.torch else _other_minor(label, torch)
 
 
+def is_other_torch(candidate: Candidate, target: Target) -> bool:
+    """Return whether a label alone says that ``torch_serves`` refuses, whatever else is known."""
+    said, ours = candidate.label.torch, target.torch_minor
+    linked = candidate.torch_axis in {None, "linked"}
+    return linked and said is not None and ours is not None and said != ours
+
+
 def _other_minor(label: Label, torch: Version) -> Failure:
     claim = " or higher (a claim that nobody proved)" if label.or_higher else ""
     return Failure(

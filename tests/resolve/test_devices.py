@@ -12,10 +12,12 @@ import pytest
 from wheelfarm.cli import main
 from wheelfarm.model.arch import Arch
 from wheelfarm.model.versions import Minor
-from wheelfarm.resolve import devices
+from wheelfarm.resolve import devices, kernel_files
+from wheelfarm.resolve import nvml as nvml_room
 from wheelfarm.resolve.drivers import cuda_of_driver
 from wheelfarm.resolve.host import Gpu
 from wheelfarm.resolve.smi import read_banner
+from wheelfarm.values import replace
 
 Smi = Callable[..., None]
 
@@ -279,6 +281,46 @@ def nvml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
 
 
 @pytest.mark.compile
+@pytest.mark.parametrize(
+    ("found", "out"),
+    [
+        ((), True),
+        (("dev/nvidiactl",), False),
+        (("dev/dxg",), False),
+        (("sys/module/nvidia/version",), False),
+        (("sys/bus/pci/devices/0000:01:00.0/class",), False),
+    ],
+)
+def test_only_a_machine_without_any_trace_of_nvidia_is_ruled_out(
+    tmp_path: Path, found: tuple[str, ...], out: bool
+) -> None:
+    assert not kernel_files.look(tmp_path).rules_out_nvidia
+    pci = tmp_path / "sys/bus/pci/devices/0000:01:00.0"
+    pci.mkdir(parents=True)
+    (pci / "vendor").write_text("0x10de\n")
+    for name in found:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("0x030000\n" if name.endswith("class") else "580.65.06\n")
+    assert kernel_files.look(tmp_path).rules_out_nvidia == out
+
+
+def test_a_drivers_library_on_a_machine_without_a_gpu_is_not_a_broken_driver(
+    monkeypatch: pytest.MonkeyPatch, smi: Smi
+) -> None:
+    """Images of clouds have the driver's packages on machines of every kind."""
+    without = kernel_files.KernelFiles(
+        readable=True, gpus=(), driver="", driver_source="", amd=False, nodes=False
+    )
+    monkeypatch.delenv("WHEELFARM_ROOT", raising=False)
+    broken = nvml_room.Answer(problem="the NVIDIA kernel driver is not loaded")
+    monkeypatch.setattr(nvml_room, "look", lambda: broken)
+    monkeypatch.setattr(kernel_files, "look", lambda root: without)
+    found = devices.look("linux_x86_64")
+    assert (found.state.value, found.state.source) == ("none", "the kernel's files")
+    monkeypatch.setattr(kernel_files, "look", lambda root: replace(without, nodes=True))
+    assert devices.look("linux_x86_64").state.value == "broken"
+
+
 def test_nvml_comes_first(nvml: Callable[[int], None], smi: Smi) -> None:
     smi(TWO, WSL)
     nvml(0)

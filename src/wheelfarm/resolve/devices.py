@@ -33,7 +33,8 @@ def look(platform: str) -> Devices:
     """Return what this machine's devices are; ``WHEELFARM_ROOT`` moves /proc and /sys."""
     root = Path(os.environ.get("WHEELFARM_ROOT") or "/")
     kernel = kernel_files.look(root)
-    answer, source = _ask(moved=root != Path("/"))
+    # A driver's library may lie on a machine without a device, and would only say that it fails.
+    answer, source = _ask(nvml_too=root == Path("/") and not kernel.rules_out_nvidia)
     if answer is None:
         found = _without_tools(kernel)
     elif answer.problem:
@@ -46,10 +47,10 @@ def look(platform: str) -> Devices:
     return replace(_visible(found), amd=kernel.amd)
 
 
-def _ask(*, moved: bool) -> tuple[nvml.Answer | None, str]:
-    """Ask NVML, then nvidia-smi. Another root's machine has no NVML here unless one is named."""
+def _ask(*, nvml_too: bool) -> tuple[nvml.Answer | None, str]:
+    """Ask NVML, where it may know of this machine or is named, then nvidia-smi."""
     first = None
-    if not moved or os.environ.get("WHEELFARM_NVML"):
+    if nvml_too or os.environ.get("WHEELFARM_NVML"):
         first = nvml.look()
         if first is not None and not first.problem:
             return first, "NVML"
@@ -93,8 +94,10 @@ def _broken(answer: nvml.Answer, source: str, kernel: kernel_files.KernelFiles) 
 
 
 def _without_tools(kernel: kernel_files.KernelFiles) -> Devices:
-    """Judge by the kernel's files alone, as there is neither NVML nor nvidia-smi."""
-    source = "the kernel's files; there is neither NVML nor nvidia-smi"
+    """Judge by the kernel's files alone."""
+    source = "the kernel's files"
+    if not kernel.rules_out_nvidia:
+        source += "; there is neither NVML nor nvidia-smi"
     state: DeviceState
     problem = ""
     if kernel.gpus and (kernel.driver or kernel.gpus[0].capability is not None):

@@ -13,6 +13,7 @@ from wheelfarm.values import value
 
 _NVIDIA = "0x10de"
 _DISPLAY_CLASSES = ("0x0300", "0x0302")
+_NODES = ("nvidiactl", "dxg")
 _KERNEL_MODULE = r"Kernel Module(?: for \S+)?\s+(\d{3}[0-9.]*)"
 #: Device tree families of NVIDIA's system-on-chips, their capability and name.
 _TEGRA = {
@@ -26,13 +27,23 @@ _TEGRA = {
 
 @value
 class KernelFiles:
-    """What the kernel's files tell: GPUs, the loaded driver, and whether they could be read."""
+    """What the kernel's files tell: GPUs, the loaded driver, and whether they could be read.
+
+    ``nodes`` is whether there is a device file through which a driver would be spoken to, that of
+    Windows' subsystem included, where the GPU is on no bus.
+    """
 
     readable: bool
     gpus: tuple[Gpu, ...]
     driver: str
     driver_source: str
     amd: bool
+    nodes: bool
+
+    @property
+    def rules_out_nvidia(self) -> bool:
+        """Whether no driver of NVIDIA's can have anything to tell here."""
+        return self.readable and not (self.gpus or self.driver or self.nodes)
 
 
 def look(root: Path) -> KernelFiles:
@@ -46,6 +57,7 @@ def look(root: Path) -> KernelFiles:
         gpus=gpus if tegra is None else (tegra,),
         driver=driver,
         driver_source=source,
+        nodes=any((root / "dev" / name).exists() for name in _NODES),
         amd=(root / "sys/class/kfd/kfd/topology/nodes").is_dir() and _has_amd_gpu(root),
     )
 

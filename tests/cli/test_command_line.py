@@ -181,6 +181,36 @@ def test_the_user_side_starts_light(verb: str) -> None:
     assert not {f"wheelfarm.{room}" for room in farm} & loaded
 
 
+def test_an_index_in_a_folder_needs_nothing_of_the_network(tmp_path: Path) -> None:
+    (tmp_path / "diso").mkdir()
+    (tmp_path / "diso" / "index.html").write_text("<!DOCTYPE html>")
+    code = (
+        "import sys\nfrom wheelfarm.cli import main\n"
+        f"status = main(['resolve', 'diso', '--no-cache', '--index', {str(tmp_path)!r}])\n"
+        "print(status, *sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    status, *loaded = done.stderr.split()
+    assert status == "1"
+    assert not {"http.client", "email", "ssl"} & set(loaded)
+
+
+def test_a_short_verb_that_cannot_write_its_answer_says_so() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "wheelfarm", "host", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert "No space left" in done.stderr
+
+
 def test_foreign_text_cannot_steer_a_terminal() -> None:
     assert clean("a\x1b[2Jb\rc\u202ed") == "a�[2Jb�c�d"
 

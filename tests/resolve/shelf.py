@@ -13,7 +13,7 @@ from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.choose import parse_wanted
 from wheelfarm.resolve.detect import detect
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.pages import Page
+from wheelfarm.resolve.pages import Page, groups_of
 from wheelfarm.resolve.resolution import Resolution, Settings, resolve
 
 
@@ -57,7 +57,9 @@ class Shelf:
         found = {}
         for name in names:
             own = tuple(each for each in self.candidates if each.package == name)
-            found[name] = Page(package=name, url=self.address, candidates=own, missing=not own)
+            found[name] = Page(
+                package=name, url=self.address, groups=groups_of(own), missing=not own
+            )
         return found
 
     def resolve(self, host: Host, *packages: str, **settings: Any) -> Resolution:

@@ -1,14 +1,16 @@
 """A manifest's part by lines and as a whole: the same page, whatever its layout."""
 
 import json
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.resolve.shelf import host
+from tests.resolve.shelf import Shelf, host
 from wheelfarm.errors import BadInputError
+from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.manifest_part import manifest_page
 from wheelfarm.resolve.pages import Fits, Page
 
@@ -22,18 +24,31 @@ NAMES = [
 ]
 
 entries = st.builds(
-    lambda name, library, address: {
+    lambda name, library, address, axis: {
         "filename": name,
         "url": address,
         "sha256": "0" * 64,
-        "torch_axis": "linked",
         "libraries": [library],
+        **axis,
     },
     st.sampled_from(NAMES),
-    # What could end an entry or a line, if it were looked for in the wrong way.
-    st.text(st.sampled_from('"},{\n\\]'), max_size=8),
+    # What could end an entry or a line, or be taken for a key, if it were looked for wrongly.
+    st.text(st.sampled_from('"},{\n\\]'), max_size=8) | st.just('"torch_axis": "stable_abi"'),
     st.sampled_from(["../../files/a.whl", "../../files/b.whl"]),
+    st.sampled_from([{}, *({"torch_axis": axis} for axis in ("linked", "free", "new kind", 3))]),
 )
+
+
+class OnePage(Shelf):
+    """An index of one page."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(tells=False)
+        self.page = page
+
+    def pages(self, names: Iterable[str], host: Host) -> Mapping[str, Page]:
+        del names, host
+        return {self.page.package: self.page}
 
 
 def by_lines(wheels: list[dict[str, Any]]) -> bytes:
@@ -46,6 +61,13 @@ def shown(page: Page) -> list[tuple[str, str, tuple[str, ...]]]:
     return [(str(each), each.entry.url, each.entry.libraries) for each in found]
 
 
+def grouped(page: Page) -> list[tuple[str, str | None, list[str | None]]]:
+    return [
+        (group.version_text, group.torch_axis, [each.torch_axis for each in group.read[0]])
+        for group in page.groups
+    ]
+
+
 @given(st.lists(entries, max_size=6))
 def test_the_layout_of_a_part_changes_nothing(wheels: list[dict[str, Any]]) -> None:
     lines = manifest_page("diso", by_lines(wheels), URL, Fits(host()))
@@ -55,6 +77,7 @@ def test_the_layout_of_a_part_changes_nothing(wheels: list[dict[str, Any]]) -> N
         assert shown(other) == shown(lines)
         assert other.unread == lines.unread
         assert len(other.candidates) == len(lines.candidates)
+        assert grouped(other) == grouped(lines)
 
 
 def test_a_wheel_of_another_python_is_read_only_for_a_report() -> None:
@@ -66,6 +89,22 @@ def test_a_wheel_of_another_python_is_read_only_for_a_report() -> None:
     page = manifest_page("diso", body, URL, Fits(host()))
     assert [str(each) for each in page.candidates] == [fitting]
     assert [str(each) for each in page.all_candidates()] == [fitting]
+
+
+def test_a_wheel_for_another_torch_is_read_only_for_a_report() -> None:
+    """What links another torch is out by its name; what does not link it is looked at."""
+    other = "diso-0.2+cu130torch2.13-cp311-cp311-manylinux_2_28_x86_64.whl"
+    free = other.replace("0.2", "0.3")
+    faulty = '{"filename": "' + other + '", "torch_axis": "linked", "url": this is no JSON}'
+    entry = {"filename": free, "url": "../a.whl", "sha256": None, "torch_axis": "free"}
+    lines = f"{faulty},\n{json.dumps(entry)}"
+    body = f'{json.dumps(HEAD)[:-1]}, "wheels": [\n{lines}\n]}}\n'.encode()
+    page = manifest_page("diso", body, URL, Fits(host()))
+    resolution = OnePage(page).resolve(host(), "diso")
+    assert [str(each.candidate) for each in resolution.choices] == [free]
+    untouched = [group.version_text for group in page.groups if "read" not in vars(group)]
+    assert untouched == ["0.2+cu130torch2.13"]
+    assert [name for name, _ in page.unread] == [other]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from packaging.version import Version
 from tests.resolve.shelf import Shelf, candidate, host, names
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.arch import Arch
+from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.wheel_name import WheelName
 from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.choose import parse_wanted
@@ -18,6 +19,8 @@ from wheelfarm.resolve.host import Gpu, Host
 from wheelfarm.resolve.pages import html_page
 from wheelfarm.resolve.ranking import rank
 from wheelfarm.resolve.resolution import Resolution
+from wheelfarm.resolve.rules import failures, refused_by_version
+from wheelfarm.values import replace
 
 ARCHS = ["6.1", "8.0", "8.6", "9.0", "9.0a", "12.0"]
 HOSTS = [
@@ -109,6 +112,23 @@ def test_a_chosen_wheel_has_code_for_every_gpu(candidates: list[Candidate], mach
             for module in choice.candidate.entry.modules or ():
                 driver = machine.driver_cuda.value
                 assert module_covers(module, gpu, None, driver)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    wheels(),
+    st.sampled_from(["linked", "free", "stable_abi", "abi_flag", None]),
+    st.sampled_from(["a", "a>1.0", "a<2", "a==1.10"]),
+    st.sampled_from(HOSTS),
+)
+def test_what_a_version_alone_refuses_no_rule_would_accept(
+    wheel: Candidate, axis: TorchAxis | None, wish: str, machine: Host
+) -> None:
+    wheel = replace(wheel, torch_axis=axis)
+    target = answer([], machine, "a").answer.target
+    text = wheel.serves.version_text
+    if refused_by_version(text, axis, parse_wanted(wish), target):
+        assert list(failures(wheel, parse_wanted(wish), target))
 
 
 def test_ranks_of_different_files_differ() -> None:

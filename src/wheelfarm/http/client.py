@@ -118,6 +118,8 @@ class Client:
 
         def ask() -> Response:
             answer = self._get(url, accept, MAX_PAGE)
+            # Hashing lets other threads go on: here it costs nobody's time.
+            _ = answer.sha256
             if then is not None:
                 then(answer)
             return answer

@@ -1,6 +1,8 @@
 """What a server answered, once it was read."""
 
+import hashlib
 from collections.abc import Mapping
+from functools import cached_property
 
 from wheelfarm.values import value
 
@@ -13,3 +15,8 @@ class Response:
     status: int
     headers: Mapping[str, str]
     body: bytes
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of the body, in hexadecimal digits."""
+        return hashlib.sha256(self.body).hexdigest()

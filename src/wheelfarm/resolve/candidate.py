@@ -67,7 +67,7 @@ class Candidate:
     @property
     def label(self) -> Label:
         """What the offered name's local version says."""
-        return _label(self.serves.version_text.partition("+")[2])
+        return label_of(self.serves.version_text)
 
     @property
     def package(self) -> str:
@@ -81,9 +81,9 @@ class Candidate:
 
 
 @cache
-def _label(local: str) -> Label:
-    """Return a label; a page has thousands of wheels and a handful of labels."""
-    return Label.parse(local)
+def label_of(version_text: str) -> Label:
+    """Return what a version's local part says; a page has thousands of wheels and few versions."""
+    return Label.parse(version_text.partition("+")[2])
 
 
 @value

@@ -15,7 +15,6 @@ from wheelfarm.values import replace, value
 if TYPE_CHECKING:
     from packaging.version import Version
 
-    from wheelfarm.model.axis import TorchAxis
 
 #: After so many tries of candidates a search is given up; a farm's packages need a handful.
 _MAX_STEPS = 5_000
@@ -136,16 +135,13 @@ class _Search:
 
     def _possible(self, page: Page, wanted: Wanted) -> list[Candidate]:
         """Return what the names leave; a no to a version and its torch is said once for all."""
-        refused: dict[tuple[str, TorchAxis | None], bool] = {}
-        found = []
-        for candidate in page.candidates:
-            key = (candidate.serves.version_text, candidate.torch_axis)
-            no = refused.get(key)
-            if no is None:
-                no = refused[key] = refused_by_version(candidate, wanted, self.target)
-            if not no and not refused_by_name(candidate, wanted, self.target):
-                found.append(candidate)
-        return found
+        return [
+            candidate
+            for group in page.groups
+            if not refused_by_version(group.version_text, group.torch_axis, wanted, self.target)
+            for candidate in group.read[0]
+            if not refused_by_name(candidate, wanted, self.target)
+        ]
 
     def _with_requirements(
         self, wanted: Mapping[str, Wanted], candidate: Candidate, name: str

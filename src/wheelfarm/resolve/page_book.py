@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from wheelfarm.http import Client
 from wheelfarm.resolve.candidate import Candidate
 from wheelfarm.resolve.host import Host
-from wheelfarm.resolve.pages import Page
+from wheelfarm.resolve.pages import Page, groups_of
 from wheelfarm.resolve.sources import Index
 from wheelfarm.values import replace
 
@@ -58,7 +58,8 @@ class PageBook:
 
             page = self._pages[candidate.package]
             known = with_metadata(candidate, self._client)
-            kept = tuple(known if each is candidate else each for each in page.candidates)
-            self._pages[candidate.package] = replace(page, candidates=kept)
+            kept = [known if each is candidate else each for each in page.candidates]
+            changed = replace(page, groups=groups_of(kept), refused=page.unread)
+            self._pages[candidate.package] = changed
             news = True
         return news

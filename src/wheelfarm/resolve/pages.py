@@ -7,6 +7,7 @@ import contextlib
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -29,22 +30,53 @@ def _no_offers() -> "Iterable[Offer]":
     return ()
 
 
+#: Names, each with why it is no wheel that could serve (an sdist, a name that cannot be read).
+Unread = tuple[tuple[str, str], ...]
+
+
+@value
+class Group:
+    """The files of a page that share a version's text and a torch axis, and so some rules' no.
+
+    ``source`` reads them, and what of them cannot be read, once none of those rules says no.
+    """
+
+    version_text: str
+    torch_axis: TorchAxis | None
+    source: Callable[[], tuple[tuple[Candidate, ...], Unread]]
+
+    @cached_property
+    def read(self) -> tuple[tuple[Candidate, ...], Unread]:
+        """The candidates, and what cannot be read."""
+        return self.source()
+
+
 @value
 class Page:
     """What an index offers of one package.
 
-    ``candidates`` are those whose name fits the host's Python and platform; ``others`` those whose
-    name does not, and ``rest`` reads more of that kind, which only a report asks for; ``unread``
-    pairs a name with why it is no wheel that could serve (an sdist, a name that cannot be read).
+    ``groups`` are of files whose name fits the host's Python and platform; ``others`` those whose
+    name does not, and ``rest`` reads more of that kind, which only a report asks for; ``refused``
+    is what is known to be no wheel from the first.
     """
 
     package: str
     url: str
-    candidates: tuple[Candidate, ...] = ()
+    groups: tuple[Group, ...] = ()
     others: tuple["Offer", ...] = ()
     rest: "Callable[[], Iterable[Offer]]" = _no_offers
-    unread: tuple[tuple[str, str], ...] = ()
+    refused: Unread = ()
     missing: bool = False
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every wheel whose name fits the host."""
+        return tuple(each for group in self.groups for each in group.read[0])
+
+    @property
+    def unread(self) -> Unread:
+        """What cannot be read of all that fits or is no wheel, with the reasons."""
+        return (*self.refused, *(each for group in self.groups for each in group.read[1]))
 
     def all_candidates(self) -> tuple[Candidate, ...]:
         """Return every wheel of the page that can be read, those that its tags rule out too."""
@@ -74,13 +106,11 @@ class Offer:
 
     def candidate(self) -> Candidate:
         """Return the candidate; the rest of its entry is read when it is asked for."""
-        axis = self.raw.get("torch_axis")
-        known = _AXES.get(axis) if isinstance(axis, str) else None
         return Candidate(
             name=self.name,
             serves=self.serves,
             proven=self.proven,
-            torch_axis=known,
+            torch_axis=known_axis(self.raw.get("torch_axis")),
             source=self._from_manifest if self.proven else self._from_name,
         )
 
@@ -184,7 +214,7 @@ def json_page(package: str, document: Any, url: str, host: Host) -> Page:
         }
         _offer((name, name, address, url), raw, offers, unread)
     reader.finish()
-    return page_of(package, url, offers, unread, Fits(host))
+    return _page_of(package, url, offers, unread, host)
 
 
 def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, host: Host) -> Page:
@@ -205,7 +235,7 @@ def assets_page(package: str, assets: Iterable[Mapping[str, Any]], url: str, hos
         }
         # GitHub turns characters that it does not like into dots; "+" stays.
         _offer((name, name, address, url), raw, offers, unread)
-    return page_of(package, url, offers, unread, Fits(host))
+    return _page_of(package, url, offers, unread, host)
 
 
 def _check_version(stated: object, url: str) -> None:
@@ -258,7 +288,7 @@ def html_page(package: str, text: str, url: str, host: Host) -> Page:
         }
         address = parts._replace(fragment="").geturl()
         _offer((name, content.strip(), address, url), raw, offers, unread)
-    return page_of(package, url, offers, unread, Fits(host))
+    return _page_of(package, url, offers, unread, host)
 
 
 def _html_metadata(value: str | None) -> Any:
@@ -294,6 +324,11 @@ def _offer(
     offers.append(Offer(name=parsed, serves=serves, address=address, page=page, raw=raw))
 
 
+def known_axis(found: object) -> TorchAxis | None:
+    """Return a torch axis as an index names it; None where it names none that is known."""
+    return _AXES.get(found) if isinstance(found, str) else None
+
+
 def safe_address(url: str) -> str:
     """Return an address that is safe in every lock format and on every store.
 
@@ -308,22 +343,43 @@ def safe_address(url: str) -> str:
     ).geturl()
 
 
-def page_of(
+def foreign_package(offer: Offer, package: str) -> str:
+    """Return why an offer is none of a page's package; empty where it is."""
+    own = offer.name.package == package
+    return "" if own else f"belongs to another package than {package}"
+
+
+def groups_of(candidates: Iterable[Candidate]) -> tuple[Group, ...]:
+    """Return candidates that were read already in their groups."""
+    found: dict[tuple[str, TorchAxis | None], list[Candidate]] = {}
+    for each in candidates:
+        found.setdefault((each.serves.version_text, each.torch_axis), []).append(each)
+    return tuple(
+        Group(version_text=text, torch_axis=axis, source=partial(_as_read, tuple(kept)))
+        for (text, axis), kept in found.items()
+    )
+
+
+def _as_read(candidates: tuple[Candidate, ...]) -> tuple[tuple[Candidate, ...], Unread]:
+    return candidates, ()
+
+
+def _page_of(
     package: str,
     url: str,
     offers: Iterable[Offer],
     unread: Iterable[tuple[str, str]],
-    fits: Fits,
-    *,
-    rest: Callable[[], Iterable[Offer]] = _no_offers,
+    host: Host,
 ) -> Page:
     """Return a page of what was read of it; a wheel of another package is refused."""
+    fits = Fits(host)
     kept: list[Candidate] = []
     others: list[Offer] = []
     refused = list(unread)
     for offer in offers:
-        if offer.name.package != package:
-            refused.append((str(offer.name), f"belongs to another package than {package}"))
+        why = foreign_package(offer, package)
+        if why:
+            refused.append((str(offer.name), why))
         elif fits.parsed(offer.serves):
             kept.append(offer.candidate())
         else:
@@ -331,8 +387,7 @@ def page_of(
     return Page(
         package=package,
         url=url,
-        candidates=tuple(kept),
+        groups=groups_of(kept),
         others=tuple(others),
-        rest=rest,
-        unread=tuple(refused),
+        refused=tuple(refused),
     )

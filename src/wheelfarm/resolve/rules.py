@@ -12,9 +12,11 @@ from packaging.version import Version
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.accelerator import Accelerator
+from wheelfarm.model.axis import TorchAxis
+from wheelfarm.model.versions import parse_version
 from wheelfarm.resolve import tags
 from wheelfarm.resolve.backends import BACKENDS
-from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
+from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted, label_of
 from wheelfarm.resolve.coverage import built_for, is_pure, toolkit_of, uncovered
 from wheelfarm.resolve.drivers import runs_machine_code
 from wheelfarm.resolve.torch_rules import abi_serves, is_other_torch, torch_allowed, torch_serves
@@ -24,7 +26,10 @@ Rule = Callable[[Candidate, Wanted, Target], "Failure | None"]
 
 def asked_version(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
     """Hold the version asked for (PEP 440); pre-releases only where they were asked for."""
-    version = candidate.version
+    return _version_failure(candidate.version, wanted, target)
+
+
+def _version_failure(version: Version, wanted: Wanted, target: Target) -> Failure | None:
     pre = target.prereleases or bool(wanted.specifier.prereleases)
     if wanted.specifier and not wanted.specifier.contains(version, prereleases=True):
         asks = f"{wanted.because} needs" if wanted.because else "asked for"
@@ -228,9 +233,15 @@ RULES: tuple[Rule, ...] = (
 )
 
 
-def refused_by_version(candidate: Candidate, wanted: Wanted, target: Target) -> bool:
-    """Return whether a rule refuses every file of this version text and torch axis."""
-    return is_other_torch(candidate, target) or asked_version(candidate, wanted, target) is not None
+def refused_by_version(text: str, axis: TorchAxis | None, wanted: Wanted, target: Target) -> bool:
+    """Return whether a rule refuses every file of a version, as its text is, and torch axis."""
+    if is_other_torch(label_of(text), axis, target):
+        return True
+    try:
+        return _version_failure(parse_version(text), wanted, target) is not None
+    except BadInputError:
+        # What is no version is said where the file is read.
+        return False
 
 
 def refused_by_name(candidate: Candidate, wanted: Wanted, target: Target) -> bool:

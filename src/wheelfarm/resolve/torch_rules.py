@@ -2,6 +2,7 @@
 
 from packaging.version import Version
 
+from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.versions import Minor
 from wheelfarm.model.wheel_name import Label
 from wheelfarm.resolve.candidate import Candidate, Failure, Target, Wanted
@@ -26,11 +27,10 @@ def torch_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failur
     return None if target.torch_minor == label.torch else _other_minor(label, torch)
 
 
-def is_other_torch(candidate: Candidate, target: Target) -> bool:
-    """Return whether a label alone says that ``torch_serves`` refuses, whatever else is known."""
-    said, ours = candidate.label.torch, target.torch_minor
-    linked = candidate.torch_axis in {None, "linked"}
-    return linked and said is not None and ours is not None and said != ours
+def is_other_torch(label: Label, axis: TorchAxis | None, target: Target) -> bool:
+    """Return whether a label and an axis alone say that ``torch_serves`` refuses."""
+    said, ours = label.torch, target.torch_minor
+    return axis in {None, "linked"} and said is not None and ours is not None and said != ours
 
 
 def _other_minor(label: Label, torch: Version) -> Failure:

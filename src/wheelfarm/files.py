@@ -151,6 +151,21 @@ def disk_full_named(path: Path) -> Iterator[None]:
         raise
 
 
+def require_folder(path: Path, what: str) -> None:
+    """Raise where ``path`` can be no folder to write into, before the work whose result goes there.
+
+    ``what`` names that for the message. BadInputError where a file stands in the way,
+    CouldNotLookError where the system lets nobody write; nothing is made.
+    """
+    there = next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+    if not there.is_dir():
+        message = f"{there} is a file where {what} needs a folder"
+        raise BadInputError(message, hint="name another folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        message = f"{there} cannot be written, and {what} would go there"
+        raise CouldNotLookError(message, hint="change its rights, or name another folder")
+
+
 def write_bytes(path: Path, data: bytes) -> None:
     """Write ``data`` to ``path``, whole or not at all."""
     with replacing(path) as temporary:

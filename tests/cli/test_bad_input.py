@@ -129,6 +129,76 @@ def test_no_number_of_shards_is_a_usage_error(farm: Path, count: str) -> None:
     assert "is no number of shards" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("floor", "words"),
+    [
+        ("9.9", "9.9 is no version of glibc"),
+        ("2.82", "no system with glibc 2.82 is known"),
+        ("2.x", "expected a version of two numbers"),
+    ],
+)
+def test_a_floor_of_no_system(farm: Path, floor: str, words: str) -> None:
+    done = wheelfarm("build", CELL, "--farm", str(farm), "--floor", floor)
+    assert done.returncode == 4
+    assert words in done.stderr
+    policy = farm / "farm.yml"
+    policy.write_text(POLICY.replace("floor: native", f'floor: "{floor}"'))
+    done = build(farm)
+    assert done.returncode == 4
+    assert words in done.stderr
+    done = wheelfarm("lint", "--farm", str(farm))
+    assert done.returncode == 4
+    assert words in done.stdout + done.stderr
+    assert not (farm / ".wheelfarm/cells").exists()
+
+
+@pytest.mark.parametrize("option", ["--out", "--exchange"])
+def test_a_file_where_the_result_should_go(farm: Path, option: str) -> None:
+    file = farm / "a-file"
+    file.write_text("mine")
+    for place in (file, file / "below"):
+        done = wheelfarm("build", CELL, "--farm", str(farm), option, str(place))
+        refused(done, 4, f"{file} is a file where the ", " needs a folder")
+    assert not (farm / ".wheelfarm/cells").exists()
+    assert file.read_text() == "mine"
+
+
+@pytest.mark.parametrize("option", ["--wheelhouse", "--exchange"])
+def test_a_file_where_a_runs_results_should_go(farm: Path, option: str) -> None:
+    plan, file = farm / "plan.json", farm / "a-file"
+    plan.write_text(wheelfarm("plan", "--farm", str(farm), "--json").stdout)
+    file.write_text("mine")
+    done = wheelfarm("run", str(plan), "--farm", str(farm), option, str(file))
+    refused(done, 4, f"{file} is a file where the ", " needs a folder")
+    assert not (farm / ".wheelfarm").exists()
+
+
+def test_what_is_neither_a_folder_nor_a_cell(farm: Path) -> None:
+    refused(build(farm, "nosuchfolder"), 4, "is neither a folder that is there nor a cell")
+
+
+def test_a_step_without_a_log_names_those_with_one(farm: Path) -> None:
+    logs = farm / ".wheelfarm/cells" / CELL / "logs"
+    logs.mkdir(parents=True)
+    (logs / "compile.log").write_text("$ nvcc\n")
+    done = wheelfarm("logs", CELL, "--farm", str(farm), "--step", "compiling")
+    refused(done, 4, "no log of the step 'compiling'", "there are compile")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--store", "nowhere"), 2, "there is no store nowhere"),
+        (("--site", "nowhere"), 4, "nowhere is no site"),
+    ],
+)
+def test_an_audit_of_what_is_not_there(
+    farm: Path, words: tuple[str, str], code: int, said: str
+) -> None:
+    refused(wheelfarm("audit", "--farm", str(farm), *words), code, said)
+    assert wheelfarm("audit", "--farm", str(farm)).returncode == 1, "its own store may be to come"
+
+
 @pytest.mark.parametrize("name", ["my farm", "farm:1", "it's", "a$b", "tab\tfarm"])
 def test_a_path_that_compilers_cannot_take(farm: Path, name: str) -> None:
     moved = farm.rename(farm.with_name(name))

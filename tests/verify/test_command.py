@@ -11,7 +11,7 @@ from tests.binaries import library
 from tests.verify.helpers import MODULE, NAME
 from tests.wheels import INIT, make_wheel
 from wheelfarm.cli import main
-from wheelfarm.errors import BadInputError
+from wheelfarm.errors import BadInputError, UsageError
 from wheelfarm.facts.wheel import read_wheel
 from wheelfarm.values import replace
 from wheelfarm.verify import facts_cache, gpu_check, import_child
@@ -163,6 +163,22 @@ def test_every_check_answers_alike_from_cached_facts(good: Path, bad: Path, tmp_
         fresh = verify_wheel(wheel, cell=cell_of(wheel.name), expected=expected)
         kept = verify_wheel(wheel, cell=cell_of(wheel.name), expected=expected, facts=again)
         assert kept.checks == fresh.checks
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--smoke-test", "smoke.py"], "--smoke-test goes with --gpu"),
+        (["--driver-stub", "stub"], "--driver-stub goes with --python"),
+        (["--driver-stub", "stub", "--python", "python"], "stub is no folder"),
+    ],
+)
+def test_an_option_that_would_not_be_looked_at_is_refused(
+    tmp_path: Path, words: list[str], said: str
+) -> None:
+    wheel = make_wheel(tmp_path, NAME)
+    with pytest.raises((UsageError, BadInputError), match=said):
+        main(["verify", str(wheel), *words])
 
 
 def test_a_smoke_test_that_is_not_there_could_not_look(

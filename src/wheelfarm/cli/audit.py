@@ -6,7 +6,7 @@ from pathlib import Path
 
 from wheelfarm.cli.farm_option import grids_of, stocked_farm_of
 from wheelfarm.cli.output import clean, print_json, print_table
-from wheelfarm.cli.store_option import add_store_option, store_of
+from wheelfarm.cli.store_option import add_store_option, existing_store_of, store_of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +21,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the findings; 1 for a fault, 2 where something could not be looked at."""
     from wheelfarm.engines.audit import AuditOptions, audit
+    from wheelfarm.errors import BadInputError
 
     farm = stocked_farm_of(arguments)
-    store = store_of(arguments)
+    # The farm's own store may be still to come; one that was named must be there.
+    store = store_of(arguments) if arguments.store is None else existing_store_of(arguments)
+    if arguments.site is not None and not (arguments.site / "simple").is_dir():
+        message = f"{arguments.site} is no site"
+        raise BadInputError(message, hint="write one with wheelfarm index build --out DIR")
     options = AuditOptions(hashes=arguments.hashes, site=arguments.site)
     findings = audit(store, grids_of(farm, tuple(farm.recipes.values())), options)
     counts = Counter(finding.id for finding in findings)

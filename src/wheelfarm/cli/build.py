@@ -78,6 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Build, judge, and print the wheel and its report; 1 where the gate refuses the wheel."""
     from wheelfarm.build.workspace import Workspace
     from wheelfarm.cli.build_job import Job
+    from wheelfarm.errors import BadInputError
     from wheelfarm.model.cell import JobId
     from wheelfarm.run import guard_children
 
@@ -94,7 +95,11 @@ def execute(arguments: argparse.Namespace) -> int:
     from wheelfarm.engines.farm_cells import find_farm_cell
     from wheelfarm.engines.farm_files import farm_workspace
 
-    job_id = JobId.parse(arguments.target)
+    try:
+        job_id = JobId.parse(arguments.target)
+    except BadInputError as error:
+        message = f"{arguments.target!r} is neither a folder that is there nor a cell"
+        raise BadInputError(message, cause=error.what, hint=error.hint) from error
     farm = farm_of(arguments)
     cell = find_farm_cell(farm, job_id.cell)
     workspace = farm_workspace(farm)
@@ -126,9 +131,14 @@ def _run(
     workspace: "Workspace",
     job: "Job",
 ) -> int:
+    from wheelfarm import files
     from wheelfarm.cli.progress import StepProgress
     from wheelfarm.engines.cell_job import run_cell
 
+    wheelhouse = arguments.out or workspace.root.parent / "wheelhouse"
+    files.require_folder(wheelhouse, "the wheelhouse")
+    if arguments.exchange is not None:
+        files.require_folder(arguments.exchange, "the exchange")
     request, expected = _at_floor(arguments, request, expected)
     with StepProgress(str(request.cell), quiet=bool(arguments.quiet)) as progress:
         cell = job.sharded(request, workspace, progress.step)
@@ -138,7 +148,7 @@ def _run(
             request,
             expected,
             workspace,
-            wheelhouse=arguments.out or workspace.root.parent / "wheelhouse",
+            wheelhouse=wheelhouse,
             build=None if cell is None else lambda: job.wheel(cell),
             listen=progress.step,
         )
@@ -156,14 +166,17 @@ def _at_floor(
     arguments: argparse.Namespace, request: "BuildRequest", expected: "Expected"
 ) -> "tuple[BuildRequest, Expected]":
     """Return what is built and expected with the floor of the command line in its place."""
-    from wheelfarm.model.versions import Minor
+    from wheelfarm.facts.manylinux import require_tag
+    from wheelfarm.recipes.parts import glibc_floor
     from wheelfarm.values import replace
 
     if arguments.libstdcxx is not None:
         request = replace(request, libstdcxx=arguments.libstdcxx)
     if arguments.floor is None:
         return request, expected
-    floor = None if arguments.floor == "native" else Minor.parse(arguments.floor)
+    floor = None if arguments.floor == "native" else glibc_floor(arguments.floor)
+    if floor is not None:
+        require_tag(floor)
     return replace(request, floor=floor), replace(expected, glibc=floor)
 
 

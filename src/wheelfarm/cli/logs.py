@@ -33,8 +33,11 @@ def execute(arguments: argparse.Namespace) -> int:
     steps = workspace.cell(job.cell) / "logs"
     for path in sorted(steps.glob("*.log"), key=_age):
         found[path.name.removesuffix(".log")] = path
-    if arguments.step is not None:
-        found = {name: path for name, path in found.items() if name == arguments.step}
+    if arguments.step is not None and found:
+        if arguments.step not in found:
+            message = f"there is no log of the step {arguments.step!r} of {arguments.cell}"
+            raise BadInputError(message, hint=f"there are {', '.join(found)}")
+        found = {arguments.step: found[arguments.step]}
     if not found:
         message = f"there is no log of {arguments.cell} below {workspace.root}"
         raise BadInputError(message, hint="`wheelfarm status` lists what was run")

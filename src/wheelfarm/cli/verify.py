@@ -53,6 +53,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Verify every wheel and print the reports; the worst verdict decides the exit status."""
     from wheelfarm.verify.batch import verify_many
 
+    _check_options(arguments)
     tasks = _tasks(arguments)
     with _Progress(len(tasks), quiet=bool(arguments.quiet)) as progress:
         reports = verify_many(tasks, workers=arguments.jobs, listen=progress.report)
@@ -67,6 +68,21 @@ def execute(arguments: argparse.Namespace) -> int:
     _tell_github(reports, commands=not arguments.json)
     verdicts = {report.verdict for report in reports}
     return _EXIT["fail" if "fail" in verdicts else max(verdicts, key=_EXIT.__getitem__)]
+
+
+def _check_options(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for an option that would not be looked at, BadInputError for no folder."""
+    from wheelfarm.errors import BadInputError, UsageError
+
+    if arguments.smoke_test is not None and not arguments.gpu:
+        message = "--smoke-test goes with --gpu, which runs it"
+        raise UsageError(message)
+    if arguments.driver_stub is not None and arguments.python is None:
+        message = "--driver-stub goes with --python, which imports the wheel"
+        raise UsageError(message)
+    if arguments.driver_stub is not None and not arguments.driver_stub.is_dir():
+        message = f"{arguments.driver_stub} is no folder"
+        raise BadInputError(message, hint="`wheelfarm toolkit home` makes one with a stub in it")
 
 
 def _tasks(arguments: argparse.Namespace) -> "list[Task]":

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from wheelfarm.build.request import BuildRequest
 from wheelfarm.engines.source_tree import buildable
 from wheelfarm.errors import BadInputError
+from wheelfarm.facts.manylinux import require_tag
 from wheelfarm.grid.build import make_grid
 from wheelfarm.grid.model import GridCell, PackageGrid
 from wheelfarm.model.cell import CellId
@@ -103,6 +104,9 @@ def farm_cell(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> Far
 
 def _request(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> BuildRequest:
     defaults = farm.policy.defaults
+    floor = recipe.floor or farm.policy.floor
+    if floor is not None:
+        require_tag(floor)
     return BuildRequest(
         cell=cell.cell,
         python=cell.python,
@@ -124,7 +128,7 @@ def _request(farm: Farm, lock: FarmLock, recipe: Recipe, cell: GridCell) -> Buil
         objects_behind_seat=recipe.objects_behind_seat,
         requirements=recipe.requirements or defaults.requirements,
         requires_dist=own_requirements(farm, lock, recipe, cell.identifier),
-        floor=recipe.floor or farm.policy.floor,
+        floor=floor,
         libstdcxx=recipe.libstdcxx,
         torch_pinned=cell.torch_pinned,
         siblings=frozenset(name.replace("_", "-") for name in farm.recipes),

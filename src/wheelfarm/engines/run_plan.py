@@ -54,6 +54,9 @@ def run_plan(plan: PlanFile, farm: Farm, options: RunOptions, listener: RunListe
     """
     require_recipes(farm, plan.recipes, f"the plan {plan.path}")
     jobs = plan.only(options.only)
+    files.require_folder(options.wheelhouse, "the wheelhouse")
+    if options.exchange is not None and "://" not in options.exchange:
+        files.require_folder(Path(options.exchange), "the exchange")
     workspace = farm_workspace(farm)
     record = RunRecord.of(workspace, plan)
     prefix = f"plans/{plan.digest[:16]}"

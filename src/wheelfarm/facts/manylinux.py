@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 
-from wheelfarm.errors import CouldNotLookError
+from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.facts.linkage import version_numbers
 from wheelfarm.facts.model import BinaryFacts
 from wheelfarm.model.versions import Minor
@@ -66,6 +66,18 @@ def policies() -> tuple[Manylinux, ...]:
         }
         found.append(Manylinux(glibc=Minor(int(parts[1]), int(parts[2])), versions=versions))
     return tuple(sorted(found, key=lambda policy: policy.glibc))
+
+
+def require_tag(glibc: Minor) -> None:
+    """Raise BadInputError where no manylinux tag of a glibc is known, such as of a misspelt one.
+
+    Wheels of such a floor would be tagged so that no system takes them.
+    """
+    newest = policies()[-1].glibc
+    if glibc > newest:
+        message = f"no system with glibc {glibc} is known: the newest tag is of {newest}"
+        hint = "state the oldest glibc that the wheels must run on, such as 2.28"
+        raise BadInputError(message, hint=hint)
 
 
 def policy_for(glibc: Minor) -> Manylinux:

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
+from wheelfarm.errors import BadInputError
+from wheelfarm.facts.manylinux import require_tag
 from wheelfarm.grid.model import PackageGrid
+from wheelfarm.model.versions import Minor
 from wheelfarm.recipes.lint import Finding
 from wheelfarm.recipes.load import siblings
 from wheelfarm.recipes.model import FarmPolicy
@@ -18,8 +21,9 @@ _FAULTS = {
 def lint_grids(grids: tuple[PackageGrid, ...], policy: FarmPolicy) -> tuple[Finding, ...]:
     """Return what the grids show."""
     by_package = {grid.recipe.package: grid for grid in grids}
-    findings: list[Finding] = []
+    findings = list(_floor("", policy.floor))
     for grid in grids:
+        findings += _floor(grid.recipe.package, grid.recipe.floor)
         findings += _refusals(grid)
         findings += _platforms(grid, policy)
         findings += _siblings(grid, by_package)
@@ -27,6 +31,15 @@ def lint_grids(grids: tuple[PackageGrid, ...], policy: FarmPolicy) -> tuple[Find
             message = "no cell is left: nothing would ever be built"
             findings.append(Finding(package=grid.recipe.package, rule="empty", message=message))
     return tuple(findings)
+
+
+def _floor(package: str, floor: Minor | None) -> Iterator[Finding]:
+    """Find a floor of no known system: each build would be refused."""
+    try:
+        if floor is not None:
+            require_tag(floor)
+    except BadInputError as error:
+        yield Finding(package=package, rule="floor", message=error.what)
 
 
 def _refusals(grid: PackageGrid) -> Iterator[Finding]:

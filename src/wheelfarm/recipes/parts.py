@@ -44,6 +44,15 @@ def python_minor(text: str) -> Minor:
     return Minor.parse(text)
 
 
+def glibc_floor(text: str) -> Minor:
+    """Read a version of glibc, whose first number has been 2 since 1997."""
+    found = Minor.parse(text)
+    if found.major != 2:  # noqa: PLR2004 - as the docstring says
+        message = f"{text} is no version of glibc; these are 2.17, 2.28 and so on"
+        raise BadInputError(message)
+    return found
+
+
 def cuda_pair(text: str) -> tuple[Minor, Minor]:
     """Read ``12.8/2.9``: a CUDA line and a torch minor."""
     match = _PAIR.fullmatch(text)

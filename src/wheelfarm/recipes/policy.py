@@ -87,4 +87,4 @@ def _floor(reader: Reader) -> Minor | None:
     """Read the floor; the word ``native`` asks for none."""
     if reader.raw("floor") == "native":
         return None
-    return reader.parsed("floor", Minor.parse) or GLIBC_FLOOR
+    return reader.parsed("floor", parts.glibc_floor) or GLIBC_FLOOR

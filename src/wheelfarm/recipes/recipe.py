@@ -85,7 +85,7 @@ def read_recipe(reader: Reader, folder: Path, defaults: Defaults) -> Recipe | No
         objects_behind_seat=_objects_behind_seat(reader),
         requires_dist=_requires_dist(reader),
         requirements=requirements_choice(reader, "requirements"),
-        floor=reader.parsed("floor", Minor.parse),
+        floor=reader.parsed("floor", parts.glibc_floor),
         libstdcxx=_libstdcxx(reader),
         runtime_jit=reader.boolean("runtime_jit", default=False),
         verify=_verify(reader.table("verify"), folder),

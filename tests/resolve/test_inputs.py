@@ -208,11 +208,33 @@ def test_faulty_input_is_named(name: str, text: str, said: str) -> None:
         ["diso", "--index", "x", "--profile", "no-file"],
         ["diso", "--index", "x", "--profile", "UP=host.json"],
         ["diso", "--index", "INDEX", "--output", "lock.yaml"],
+        ["diso", "--index", "INDEX", "--available", "--install"],
+        ["diso", "--index", "INDEX", "--available", "--output", "pylock.toml"],
+        ["diso", "--index", "INDEX", "--check", "pylock.toml"],
+        ["--index", "INDEX", "--check", "pylock.toml", "--upgrade"],
     ],
 )
 def test_faulty_usage_is_exit_64(index: str, words: list[str]) -> None:
     with pytest.raises(UsageError):
         main(["resolve", *[index if word == "INDEX" else word for word in words], *MACHINE])
+
+
+def test_a_repository_that_is_none_is_said_while_the_index_answers(index: str) -> None:
+    words = ["resolve", "diso", "--index", index, "--releases", "farm", *MACHINE]
+    with pytest.raises(BadInputError, match="expected owner/name"):
+        main(words)
+
+
+@pytest.mark.parametrize("words", [("--torch", "2.14.1+cu130"), ("--host", "host.json")])
+def test_a_label_and_another_accelerator_contradict(
+    words: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["host", "--json", *MACHINE])
+    Path("host.json").write_text(capsys.readouterr().out, encoding="utf-8")
+    common = ["--platform", "linux_x86_64", "--gpu", "none", *words]
+    assert main(["host", *common, "--accelerator", "cu130"]) == 0
+    with pytest.raises(BadInputError, match=r"says cu128, and torch 2\.14\.1\+cu130 is for cu130"):
+        main(["host", *common, "--accelerator", "cu128"])
 
 
 def test_the_projects_index_holds_for_words_too(

@@ -91,11 +91,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    if arguments.dry_run and not arguments.install:
-        from wheelfarm.errors import UsageError
+    if arguments.dry_run or arguments.available or arguments.check is not None:
+        from wheelfarm.cli.resolve_usage import refuse_contradictions
 
-        message = "--dry-run shows what --install would do, and --install is not given"
-        raise UsageError(message, hint="without --output nothing is written anyway")
+        refuse_contradictions(arguments)
     if arguments.check is not None:
         return _check(arguments)
     session = make_session(arguments)

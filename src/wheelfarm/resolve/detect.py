@@ -213,15 +213,26 @@ def _state_torch(host: Host, given: _Given) -> Host:
     if torch is not None and torch.value is not None:
         facts |= _stated_torch(torch.value, torch.source, host, accelerator)
     elif accelerator is not None:
+        _check_label(host.torch.value, accelerator)
         facts["accelerator"] = accelerator
     if (abi := given.fact("cxx_abi", _cxx_abi)) is not None:
         facts["cxx_abi"] = abi
     return host.with_facts(**facts)
 
 
+def _check_label(torch: Version | None, stated: Fact[Accelerator]) -> None:
+    """Raise BadInputError where a torch's own label names another accelerator than is stated."""
+    labelled = None if torch is None else label_accelerator(torch.local or "")
+    if labelled is not None and stated.value is not None and labelled != stated.value:
+        message = f"{stated.source} says {stated.value}, and torch {torch} is for {labelled}"
+        raise BadInputError(message, hint="state one of them, or both alike")
+
+
 def _stated_torch(
     torch: Version, source: str, host: Host, stated: Fact[Accelerator] | None
 ) -> dict[str, Any]:
+    if stated is not None:
+        _check_label(torch, stated)
     accelerator = label_accelerator(torch.local or "") if stated is None else stated.value
     if accelerator is None:
         message = f"{source}: {torch} does not say for which CUDA it is"

@@ -80,8 +80,14 @@ class Session:
         """Return the repository of the second transport: the user's word, else the manifest's.
 
         A manifest can name a repository, and no other address; empty where nobody names one.
+        BadInputError for a word of the user's that is neither.
         """
         named = self.releases or self.asking.releases or self.configuration.releases
+        if named:
+            from wheelfarm.resolve.releases import releases_address
+
+            # A name that is none is said now, and not on the day that the index is out of reach.
+            releases_address(named)
         if named or manifest is None or not manifest.releases:
             return named
         from wheelfarm.resolve.releases import is_repository

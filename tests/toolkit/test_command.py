@@ -75,6 +75,19 @@ def test_show(toolkit_python: Path) -> None:
     assert answer["candidates"][0]["accepted"] is True
 
 
+def test_show_says_where_a_build_takes_another(toolkit_python: Path, tmp_path: Path) -> None:
+    """Wheels come first here, an installed toolkit in ``load``: the two are told apart."""
+    cache = str(tmp_path / "cache")
+    common = ("--python", str(toolkit_python), "--cuda", "13.0")
+    home = call("home", *common, WHEELFARM_CACHE=cache).stdout.strip()
+    shown = call("show", *common, WHEELFARM_CACHE=cache, CUDA_HOME=home)
+    assert shown.stdout.startswith("CUDA 13.0 from wheels: ")
+    assert f"note: load and build_flags take {home} (CUDA 13.0, system, found by " in shown.stdout
+    for environ in ({"WHEELFARM_CUDA_FROM_WHEELS": "1"}, {"WHEELFARM_CUDA_FROM_WHEELS": "0"}):
+        shown = call("show", *common, WHEELFARM_CACHE=cache, CUDA_HOME=home, **environ)
+        assert "note: load" not in shown.stdout
+
+
 def test_show_a_floor(tmp_path: Path) -> None:
     shown = call("show", "--floor", "2.28", WHEELFARM_CACHE=str(tmp_path))
     assert shown.returncode == 0, shown.stderr

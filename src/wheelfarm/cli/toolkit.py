@@ -94,8 +94,9 @@ def _show(arguments: argparse.Namespace) -> int:
     if arguments.floor is not None:
         return _show_floor(arguments)
     toolkit = _find(arguments)
+    notes = (*toolkit.notes, *_of_builds(toolkit, arguments))
     if arguments.json:
-        print_json("wheelfarm.toolkit-show/1", _document(toolkit))
+        print_json("wheelfarm.toolkit-show/1", {**_document(toolkit), "notes": list(notes)})
         return 0
     print(f"CUDA {toolkit.version} from {toolkit.source}: {clean(str(toolkit.path))}")
     rows = [(name, str(path)) for name, path in toolkit.parts.items()]
@@ -107,12 +108,29 @@ def _show(arguments: argparse.Namespace) -> int:
     print_table(("part", "place"), rows)
     for missing in toolkit.missing:
         print(f"missing: {clean(str(missing))}")
-    for note in toolkit.notes:
+    for note in notes:
         print(f"note: {clean(note)}")
     for candidate in toolkit.candidates:
         if candidate.reason:
             print(f"passed over: {clean(str(candidate))}")
     return 0
+
+
+def _of_builds(toolkit: "Toolkit", arguments: argparse.Namespace) -> tuple[str, ...]:
+    """Return what is to be said where builds at run time take another CUDA than is shown."""
+    from wheelfarm.toolkit.environment import Environment
+    from wheelfarm.toolkit.flags import DEFAULT_VARIABLES, installed_toolkit, read_mode
+    from wheelfarm.toolkit.layout import Machine
+
+    machine, mode = Machine.here(), DEFAULT_VARIABLES.mode
+    if toolkit.source == "system" or read_mode(machine.environ, mode) != "auto":
+        return ()
+    python = arguments.python
+    environment = Environment.here() if python is None else Environment.of_python(python)
+    installed = installed_toolkit(machine, environment.torch())
+    if installed is None:
+        return ()
+    return (f"load and build_flags take {installed}, as it is installed; {mode}=1: this one",)
 
 
 def _show_floor(arguments: argparse.Namespace) -> int:

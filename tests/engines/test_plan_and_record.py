@@ -182,6 +182,14 @@ def test_costs_come_from_other_machines_runs(small_farm: Farm, tmp_path: Path) -
     done = small_farm.call("plan", "--measured", measured, "--json")
     assert json.loads(done.stdout)["cost_minutes"] == 1.5
     assert done.stderr.count("left out: ") == 3
+    for odd in ('"seconds": 1e999', '"seconds": true', '"cache": {"hit": 1e999}', '"status": ""'):
+        key = odd.partition(":")[0]
+        text = json.dumps({"schema": "wheelfarm.status/1", "results": [one]})
+        value = json.dumps(one[key.strip('"')])
+        assert f"{key}: {value}" in text
+        (measured / "odd.json").write_text(text.replace(f"{key}: {value}", odd))
+        done = small_farm.call("plan", "--measured", measured, "--json")
+        assert json.loads(done.stdout)["cost_minutes"] == 1.5, odd
 
 
 def test_a_plan_with_faults_tells_all(tmp_path: Path) -> None:
@@ -194,6 +202,12 @@ def test_a_plan_with_faults_tells_all(tmp_path: Path) -> None:
     with pytest.raises(FaultsError) as caught:
         read_plan(path)
     assert len(caught.value.faults) == 3
+    good = {"id": CELL, "cell": CELL, "package": "six"}
+    for cost in ("1e999", "-1", "NaN", '"20"', "true"):
+        text = json.dumps({"schema": "wheelfarm.plan/1", "jobs": [{**good, "cost_minutes": 0}]})
+        path.write_text(text.replace('"cost_minutes": 0', f'"cost_minutes": {cost}'))
+        with pytest.raises(BadInputError, match=r"minutes|NaN"):
+            read_plan(path)
     path.write_text(json.dumps({"schema": "wheelfarm.report/1"}))
     with pytest.raises(BadInputError, match="is no plan"):
         read_plan(path)

@@ -13,6 +13,8 @@ from wheelfarm.reading import Reader
 Status = Literal[
     "done", "refused", "could-not-look", "failed", "killed", "interrupted", "timed-out", "not-run"
 ]
+#: No measured number is larger: it is more seconds, or bytes, than there are.
+_MOST = 1e18
 STATUSES: tuple[Status, ...] = get_args(Status)
 #: How a job ends that says nothing of its cell: the next run of the plan takes it up.
 UNFINISHED: frozenset[Status] = frozenset(("interrupted", "timed-out", "not-run"))
@@ -83,7 +85,7 @@ class JobResult:
             cell=reader.string("cell"),
             package=reader.string("package"),
             kind=reader.string("kind"),
-            status=next(known for known in STATUSES if known == status),
+            status=next((known for known in STATUSES if known == status), "failed"),
             engine=reader.string("engine", ""),
             worker=reader.string("worker", ""),
             started=reader.string("started", ""),
@@ -104,8 +106,13 @@ class JobResult:
         return result
 
 
+def _is_finite(value: float) -> bool:
+    return -_MOST < value < _MOST
+
+
 def _number(value: object, where: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    # JSON's 1e999 is read as infinity, of which nothing can be counted.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
         message = f"{where}: expected a number"
         raise BadInputError(message)
     return float(value)

@@ -7,9 +7,11 @@ from pathlib import Path
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.cell import CellId, JobId
 from wheelfarm.plan.model import JobKind
-from wheelfarm.reading import Reader, read_json
+from wheelfarm.reading import Reader, describe, read_json
 
 SCHEMA = "wheelfarm.plan/1"
+#: JSON's 1e999 is read as infinity; no job takes a billion minutes.
+_MOST_MINUTES = 1e9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,6 +88,10 @@ def read_plan(path: Path) -> PlanFile:
     return PlanFile(path=path, recipes=recipes, digest=digest.hexdigest(), jobs=tuple(jobs))
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _read_job(table: Reader) -> PlannedJob:
     name = table.string("id")
     cell = table.string("cell")
@@ -95,6 +101,9 @@ def _read_job(table: Reader) -> PlannedJob:
     if name != cell + suffix:
         table.fault(f"{name!r} is not the {kind} job of {cell!r}", "id")
     cost = table.raw("cost_minutes")
+    if cost is not None and not (_is_number(cost) and 0 <= cost < _MOST_MINUTES):
+        table.fault(f"expected minutes, found {describe(cost)}", "cost_minutes")
+        cost = None
     return PlannedJob(
         id=name,
         cell=cell,
@@ -102,7 +111,7 @@ def _read_job(table: Reader) -> PlannedJob:
         kind="shard" if kind == "shard" else "link" if kind == "link" else "whole",
         shard=shard,
         shards=shards,
-        cost_minutes=float(cost) if isinstance(cost, int | float) else 0.0,
+        cost_minutes=0.0 if cost is None else float(cost),
         build=table.integer("build", 0, least=0),
         batch=table.integer("batch", 0, least=0),
     )

@@ -275,6 +275,46 @@ def test_an_edited_source_needs_a_new_lock(tmp_path: Path, index: Loopback) -> N
         load_lock(loaded).source_of(loaded.recipes["one"])
 
 
+def test_a_version_that_the_source_does_not_say_is_told_before_a_build(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "setup.py").write_text(SETUP)
+    (source / "pyproject.toml").write_text("[project]\nname = 'one'\nversion = '1.0'\n")
+    text = "name: one\nversion: '1.1'\nsource: {path: ../../../source}\nlinks_torch: true\n"
+    farm = write_farm(tmp_path / "farm", {"one": text})
+    assert lock(farm) == 0
+    assert str(load_lock(load_farm(farm)).entries["one"].says) == "1.0"
+    capsys.readouterr()
+    assert main(["lint", "--farm", str(farm)]) == 0
+    assert "the source's files say 1.0, the recipe 1.1" in capsys.readouterr().out
+    # A folder is the author's own, and is read again each time.
+    (source / "pyproject.toml").write_text("[project]\nname = 'one'\nversion = '1.1+local'\n")
+    assert lock(farm) == 0
+    assert load_lock(load_farm(farm)).entries["one"].says is None
+    capsys.readouterr()
+    assert main(["lint", "--farm", str(farm)]) == 0
+    assert "1 recipe: 0 faults, 0 warnings" in capsys.readouterr().out
+
+
+def test_the_version_is_compared_again_where_the_recipe_states_another(
+    tmp_path: Path, repository_url: str
+) -> None:
+    def says(version: str) -> str:
+        text = f"name: one\nversion: '{version}'\nlinks_torch: true\n"
+        text += f"source: {{git: '{repository_url}', tag: v1.2}}\n"
+        farm = write_farm(tmp_path / "farm", {"one": text})
+        assert lock(farm) == 0
+        return str(load_lock(load_farm(farm)).entries["one"].says)
+
+    stated = says("9.9")
+    assert stated != "None"
+    assert says("9.9") == stated
+    assert says(stated) == "None"
+    assert says("9.8") == stated
+
+
 def test_the_index_is_the_one_that_is_configured() -> None:
     assert index_url({}) == "https://pypi.org/simple"
     assert index_url({"PIP_INDEX_URL": "https://a.example/s/"}) == "https://a.example/s"

@@ -7,8 +7,10 @@ trusted patch script.
 import tempfile
 from pathlib import Path
 
+from packaging.version import Version
+
 from wheelfarm.engines.source_tree import fetch_tree, patch_tree
-from wheelfarm.recipes.lock import FarmLock, LockEntry
+from wheelfarm.recipes.lock import FarmLock, LockedFolder, LockEntry
 from wheelfarm.recipes.model import Recipe
 from wheelfarm.recipes.patch_digest import patch_digest
 from wheelfarm.recipes.source_version import read_source_version
@@ -24,9 +26,13 @@ def read_source(recipe: Recipe, entry: LockEntry, old: LockEntry | None) -> Lock
     """
     patches = patch_digest(recipe)
     if _same(entry, old, patches) and old is not None:
-        version = entry.version or old.version
         return replace(
-            entry, version=version, survey=old.survey, evidence=old.evidence, patches=patches
+            entry,
+            version=entry.version or old.version,
+            survey=old.survey,
+            evidence=old.evidence,
+            patches=patches,
+            says=old.says,
         )
     with tempfile.TemporaryDirectory(prefix="wheelfarm-lock-") as name:
         folder = Path(name)
@@ -34,7 +40,8 @@ def read_source(recipe: Recipe, entry: LockEntry, old: LockEntry | None) -> Lock
         tree = fetch_tree(lock.source_of(recipe), folder)
         version = entry.version or read_source_version(tree, recipe.build_subdir)
         patch_tree(recipe, tree, log=folder / "patches.log")
-        version = version or read_source_version(tree, recipe.build_subdir)
+        stated = read_source_version(tree, recipe.build_subdir)
+        version = version or stated
         result = survey_tree(tree, subdir=recipe.build_subdir)
     return replace(
         entry,
@@ -42,7 +49,13 @@ def read_source(recipe: Recipe, entry: LockEntry, old: LockEntry | None) -> Lock
         survey=result.torch_axis,
         evidence=first_evidence(result),
         patches=patches,
+        says=None if version is None or stated is None or _agree(version, stated) else stated,
     )
+
+
+def _agree(one: Version, other: Version) -> bool:
+    """Return whether two versions are one, local parts apart: the farm writes its own."""
+    return one.public == other.public
 
 
 def first_evidence(result: SurveyResult) -> str:
@@ -52,8 +65,11 @@ def first_evidence(result: SurveyResult) -> str:
 
 
 def _same(entry: LockEntry, old: LockEntry | None, patches: str) -> bool:
+    # A folder is the author's own: nothing tells whether it is as it was.
     return (
         old is not None
+        and not isinstance(entry.source, LockedFolder)
+        and entry.version == (old.version if entry.version else None)
         and bool(old.survey)
         and old.patches == patches
         and old.spec == entry.spec

@@ -127,7 +127,13 @@ def _environment(recipe: Recipe) -> Iterator[Finding]:
 
 def _source(recipe: Recipe, lock: FarmLock) -> Iterator[Finding]:
     try:
-        lock.entry_of(recipe)
+        says = lock.entry_of(recipe).says
+        if says is not None:
+            message = (
+                f"the source's files say {says}, the recipe {lock.version_of(recipe)}: a build "
+                "that makes another version than the recipe's is refused"
+            )
+            yield Finding(package=recipe.package, rule="version", message=message, level="warning")
     except BadInputError as error:
         message = f"{error.what}; {error.hint}"
         yield Finding(package=recipe.package, rule="locked", message=message)

@@ -67,7 +67,8 @@ class LockEntry:
     """One package: the source as the recipe wrote it, what it is, and what was read from it.
 
     ``survey`` is the verdict of the survey over the patched tree ("" where there was none),
-    ``evidence`` its first place, and ``patches`` the hash of the patches it was made with.
+    ``evidence`` its first place, and ``patches`` the hash of the patches it was made with. ``says``
+    is the version that the source's files state, where the recipe states another one.
     """
 
     spec: str
@@ -76,6 +77,7 @@ class LockEntry:
     survey: str = ""
     evidence: str = ""
     patches: str = ""
+    says: Version | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,6 +157,7 @@ def _read_entry(reader: Reader) -> LockEntry | None:
     survey = reader.string("survey", "")
     evidence = reader.string("evidence", "")
     patches = reader.string("patches", "")
+    says = reader.parsed("says", parse_version)
     source: LockedSource | None = None
     if reader.has("commit"):
         commit = reader.parsed("commit", _checked(_COMMIT, "a commit of 40 digits")) or ""
@@ -182,6 +185,7 @@ def _read_entry(reader: Reader) -> LockEntry | None:
         survey=survey,
         evidence=evidence,
         patches=patches,
+        says=says,
     )
 
 

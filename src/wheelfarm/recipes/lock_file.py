@@ -26,6 +26,8 @@ def _entry_dict(entry: LockEntry) -> dict[str, Any]:
     document: dict[str, Any] = {"source": entry.spec}
     if entry.version is not None:
         document["version"] = str(entry.version)
+    if entry.says is not None:
+        document["says"] = str(entry.says)
     match entry.source:
         case LockedArchive(url=url, file_name=name, sha256=sha256):
             document |= {"file": name, "url": redacted(url), "sha256": sha256}

@@ -73,6 +73,14 @@ def test_an_archive_of_data_is_fine(form: str, tmp_path: Path) -> None:
     assert (check.status, check.summary) == ("pass", "1 archive inside, without compiled code")
 
 
+def test_launchers_of_an_installer_are_no_modules(tmp_path: Path) -> None:
+    program = b"MZ" + bytes(200)
+    data = zipped({"pip/_vendor/distlib/t64.exe": program, "notes.txt": TEXT})
+    assert judged(tmp_path, data, "demo/pip.whl", Expected()).status == "pass"
+    data = zipped({"demo/_C.pyd": program})
+    assert judged(tmp_path, data, "demo/more.whl", Expected()).status == "fail"
+
+
 def test_a_wheel_without_archives_is_not_asked(tmp_path: Path) -> None:
     report = report_of(
         make_wheel(tmp_path, NAME, {"demo/MZ.txt": b"MZ", "demo/b": b"BZh is no bzip2"})

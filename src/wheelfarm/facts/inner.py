@@ -106,7 +106,9 @@ def _look(head: bytes, stream: IO[bytes], code: list[str]) -> None:
         members = _compressed_heads(head, stream)
     for name, start in members:
         if is_code(start):
-            code.append(name)
+            # A program is run by choice, as the launchers that installers carry; nobody loads it.
+            if start[:2] != b"MZ" or not name.lower().endswith(".exe"):
+                code.append(name)
         elif is_archive(start):
             inside.append(name)
     if inside:

@@ -240,3 +240,65 @@ def test_a_manifest_of_several_platforms_has_the_wheels_at_their_own(
     assert set(found["pypi-dependencies"]) == {"numpy"}
     assert main(["resolve", "--check", str(path)]) == 0
     assert write("pixi.toml") == text
+
+
+SOURCES = """
+[tool.uv.sources]
+torch = [
+  { index = "cpu", marker = "sys_platform == 'darwin'" }, # at home
+  { index = "old", marker = "sys_platform == 'linux'" },
+]
+
+[[tool.uv.index]]
+name = "cpu"
+url = "https://x.invalid/cpu"
+explicit = true
+
+[[tool.uv.index]]
+name = "old"
+url = "https://x.invalid/old"
+explicit = true
+"""
+
+
+def test_sources_of_other_systems_stay() -> None:
+    text = rewritten("uv", SOURCES, ())
+    uv = parse_toml(text, "p")["tool"]["uv"]
+    assert uv["sources"]["torch"] == [
+        {"index": "cpu", "marker": "sys_platform == 'darwin'"},
+        {"index": "pytorch-cu130", "marker": "sys_platform == 'linux'"},
+    ]
+    assert [index["name"] for index in uv["index"]] == ["cpu", "old", "pytorch-cu130"]
+    assert "# at home" in text
+    assert rewritten("uv", text, ()) == text
+    alone = SOURCES.replace("""  { index = "old", marker = "sys_platform == 'linux'" },\n""", "")
+    head = '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch>=2"]\n'
+    text = rewritten("uv", head + alone, ())
+    document = parse_toml(text, "p")
+    here = 'sys_platform == "linux" and platform_machine == "x86_64"'
+    assert document["tool"]["uv"]["sources"]["torch"][1]["marker"] == here
+    # What the project asks of torch elsewhere stays, and goes to its own source there.
+    lines = [line for line in document["project"]["dependencies"] if "torch" in line[:5]]
+    assert lines == ["torch>=2", f"torch==2.14.1+cu130 ; {here}"]
+    assert rewritten("uv", text, ()) == text
+
+
+def test_sources_of_other_extras_stay_or_are_said() -> None:
+    mine = SOURCES.replace("marker = \"sys_platform == 'darwin'\"", 'extra = "cpu"')
+    mine = mine.replace("marker = \"sys_platform == 'linux'\"", 'extra = "a"')
+    with pytest.raises(BadInputError, match=r"sources\.torch has a source for the extra 'cpu'"):
+        rewritten("uv", mine, ())
+    uv = parse_toml(rewritten("uv", mine, ("a", "b")), "p")["tool"]["uv"]
+    assert uv["sources"]["torch"] == [
+        {"index": "cpu", "extra": "cpu"},
+        {"index": "pytorch-cu130", "extra": "a"},
+        {"index": "pytorch-cu130", "extra": "b"},
+    ]
+    tables = "".join(
+        f'[[tool.uv.sources.torch]] # mine\nindex = "{index}"\nextra = "{extra}"\n\n'
+        for index, extra in (("cpu", "cpu"), ("old", "a"))
+    )
+    text = rewritten("uv", tables, ("a", "b"))
+    assert parse_toml(text, "p")["tool"]["uv"]["sources"] == uv["sources"]
+    assert '[[tool.uv.sources.torch]] # mine\nindex = "cpu"\nextra = "cpu"\n' in text
+    assert rewritten("uv", text, ("a", "b")) == text

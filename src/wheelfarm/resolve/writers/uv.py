@@ -18,11 +18,13 @@ from wheelfarm.model.project_name import normalized
 from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.lock import Profile, Question, Written, hashed_address, merged
-from wheelfarm.resolve.markers import marker_environment, marker_holds
+from wheelfarm.resolve.markers import marker_holds
 from wheelfarm.resolve.torch_pin import TorchPin
 from wheelfarm.resolve.writers.places import Path, Places
 from wheelfarm.resolve.writers.tables import key_of, list_at, table_at, text_of, value_at
 from wheelfarm.resolve.writers.uv_pythons import Pythons, is_ours, requires_python
+from wheelfarm.resolve.writers.uv_sources import platform_marker, put_beside
+from wheelfarm.values import value
 
 
 def write(
@@ -49,10 +51,10 @@ def write(
     sources = _sources(document, profiles)
     for choice, _ in merged(profiles):
         sources.pop(key_of(sources, choice.candidate.package), None)
-    _add_torch(document, profiles, sources)
+    shared = _add_torch(document, profiles, sources)
     places = Places(document)
     for profile in profiles:
-        _add_requirements(places, profile, pythons.marker(profile.name))
+        _add_requirements(places, profile, pythons.marker(profile.name), shared)
     for path in places.stale():
         _remove(value_at(document, *path[:-1]), path[-1])
     if len(profiles) > 1:
@@ -75,8 +77,12 @@ def _sources(document: Any, profiles: Sequence[Profile]) -> Any:
     return place
 
 
-def _add_torch(document: Any, profiles: Sequence[Profile], sources: Any) -> None:
-    """Give torch and its family their explicit index, where they do not come from PyPI."""
+def _add_torch(document: Any, profiles: Sequence[Profile], sources: Any) -> frozenset[str]:
+    """Give torch and its family their explicit index, where they do not come from PyPI.
+
+    Returns the names that have another source for other systems.
+    """
+    shared: set[str] = set()
     found: dict[str, list[Any]] = {}
     for profile in profiles:
         pin = profile.resolution.torch
@@ -91,9 +97,10 @@ def _add_torch(document: Any, profiles: Sequence[Profile], sources: Any) -> None
                 source["extra"] = profile.name
             found.setdefault(name, []).append(source)
     for name, entries in found.items():
-        listed = tomlkit.array()
-        listed.extend(entries)
-        sources[key_of(sources, name)] = entries[0] if len(entries) == 1 else listed
+        key = key_of(sources, name)
+        if put_beside(sources, key, entries, profiles[0].resolution.host):
+            shared.add(name)
+    return frozenset(shared)
 
 
 def _index_name(pin: TorchPin) -> str:
@@ -113,8 +120,10 @@ def _add_index(document: Any, name: str, url: str) -> None:
     uv["index"].append(entry)
 
 
-def _add_requirements(places: Places, profile: Profile, marker: str) -> None:
-    """Write one profile's requirements."""
+def _add_requirements(
+    places: Places, profile: Profile, marker: str, shared: frozenset[str]
+) -> None:
+    """Write one profile's requirements; those that are ``shared`` beside the user's own."""
     document = places.document
     project = table_at(document, "project")
     place = "optional-dependencies" if profile.name else "dependencies"
@@ -133,8 +142,10 @@ def _add_requirements(places: Places, profile: Profile, marker: str) -> None:
         for choice in profile.resolution.choices
     ]
     for text in wanted:
-        path = (*top, normalized(Requirement(text).name))
-        added = _replace(listed, text, marker, profile.resolution.host, own=bool(profile.name))
+        name = normalized(Requirement(text).name)
+        path = (*top, name)
+        old = _Old(own=bool(profile.name), shared=name in shared)
+        added = _replace(listed, text, marker, profile.resolution.host, old)
         if added or places.are_ours(path):
             places.now.add(path)
 
@@ -156,12 +167,23 @@ def _requirement(line: object) -> Requirement | None:
         return None
 
 
-def _replace(listed: Any, text: str, marker: str, host: Host, *, own: bool) -> bool:
+@value
+class _Old:
+    """What the lines of a project are that stand in a list already.
+
+    ``own``: the list is a profile's. ``shared``: one without a marker is for other systems too,
+    where the project has another source.
+    """
+
+    own: bool
+    shared: bool
+
+
+def _replace(listed: Any, text: str, marker: str, host: Host, lines: _Old) -> bool:
     """Put a requirement in the place of the same project's, else at the end: True where it is new.
 
     The user's extras and marker stay. A line whose marker does not hold on the host is for others:
-    it stays, and ours is then for this host's platform. ``marker`` is what ours has without that;
-    ``own`` says that the list is a profile's.
+    it stays, and ours is then for this host's platform. ``marker`` is what ours has without that.
     """
     name = normalized(Requirement(text).name)
     others = False
@@ -169,15 +191,16 @@ def _replace(listed: Any, text: str, marker: str, host: Host, *, own: bool) -> b
         old = _requirement(line)
         if old is None or normalized(old.name) != name:
             continue
-        if own and is_ours(old.marker):
+        if lines.own and is_ours(old.marker):
             listed[index] = _like(text, old, marker)
             return False
-        if marker_holds(old.marker, frozenset(), host):
+        for_all = lines.shared and old.marker is None
+        if not for_all and marker_holds(old.marker, frozenset(), host):
             listed[index] = _like(text, old, str(old.marker or marker))
             return False
         others = True
-    if others:
-        marker = " and ".join(filter(None, (marker, _platform_marker(host))))
+    if others or lines.shared:
+        marker = " and ".join(filter(None, (marker, platform_marker(host))))
     listed.append(f"{text} ; {marker}" if marker else text)
     return True
 
@@ -187,12 +210,6 @@ def _like(text: str, old: Requirement, marker: str) -> str:
     name = Requirement(text).name
     extras = f"[{','.join(sorted(old.extras))}]" if old.extras else ""
     return f"{name}{extras}{text[len(name) :]}{f' ; {marker}' if marker else ''}"
-
-
-def _platform_marker(host: Host) -> str:
-    environment = marker_environment(host)
-    names = (name for name in ("sys_platform", "platform_machine") if name in environment)
-    return " and ".join(f'{name} == "{environment[name]}"' for name in names)
 
 
 def _add_conflicts(document: Any, names: Sequence[str]) -> None:

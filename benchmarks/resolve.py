@@ -114,6 +114,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     """A static file server that keeps connections open and says nothing."""
 
     protocol_version = "HTTP/1.1"
+    # As web servers have it: else what follows the headers waits for the client's delayed word.
+    disable_nagle_algorithm = True
     requests = 0
 
     def log_message(self, *_: Any) -> None:

@@ -153,6 +153,19 @@ def test_gzip_is_unpacked_and_bounded(server: Loopback, client: Client) -> None:
         client.get(server.url + "page", limit=1 << 20)
 
 
+def test_a_damaged_gzip_stream_is_asked_for_again(server: Loopback, client: Client) -> None:
+    import gzip
+
+    packed = gzip.compress(PAGE)
+    damaged = [packed[:12] + b"?" * 20, b"no gzip at all", packed[:-9]]
+    faults = [loopback.status(200, each, Content_Encoding="gzip") for each in damaged]
+    server.plan("/page", *faults, loopback.status(200, packed, Content_Encoding="gzip"))
+    assert client.get(server.url + "page").body == PAGE
+    server.plan("/page", *faults[1:2] * 4)
+    with pytest.raises(UnreachableError, match=r"gzip stream is damaged .* \(4 attempts\)"):
+        client.get(server.url + "page")
+
+
 def test_a_page_larger_than_its_limit_is_refused(server: Loopback, client: Client) -> None:
     with pytest.raises(TooLargeError):
         client.get(server.url + "big", limit=1000)

@@ -3,7 +3,6 @@
 import http.client
 import socket
 import time
-import zlib
 from collections.abc import Iterator, Mapping
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -45,17 +44,35 @@ def stream(answer: http.client.HTTPResponse, fields: Mapping[str, str]) -> Itera
 
 def unpacked(url: str, chunks: Iterator[bytes], fields: Mapping[str, str], limit: int) -> bytes:
     """Return a body, unpacked where it is gzip; TooLargeError beyond ``limit`` bytes."""
-    packed = fields.get("content-encoding", "").lower() in {"gzip", "x-gzip"}
-    unpacker = zlib.decompressobj(wbits=31) if packed else None
+    if fields.get("content-encoding", "").lower() in {"gzip", "x-gzip"}:
+        return _gunzipped(url, chunks, limit)
     pieces: list[bytes] = []
     left = limit
     for chunk in chunks:
-        piece = chunk if unpacker is None else unpacker.decompress(chunk, left + 1)
+        left -= len(chunk)
+        if left < 0:
+            raise TooLargeError(url, limit)
+        pieces.append(chunk)
+    return b"".join(pieces)
+
+
+def _gunzipped(url: str, chunks: Iterator[bytes], limit: int) -> bytes:
+    import zlib
+
+    unpacker = zlib.decompressobj(wbits=31)
+    pieces: list[bytes] = []
+    left = limit
+    for chunk in chunks:
+        try:
+            piece = unpacker.decompress(chunk, left + 1)
+        except zlib.error as error:
+            message = f"the answer's gzip stream is damaged ({error})"
+            raise TryAgainError(message) from error
         left -= len(piece)
         if left < 0:
             raise TooLargeError(url, limit)
         pieces.append(piece)
-    if unpacker is not None and not unpacker.eof:
+    if not unpacker.eof:
         message = "the answer was cut short (its gzip stream has no end)"
         raise TryAgainError(message)
     return b"".join(pieces)

@@ -6,7 +6,6 @@ so the client brings it in when something is first asked of a server.
 
 import http.client
 import time
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,7 +111,7 @@ class Transport:
                 data = unpacked(url, stream(answer, fields), fields, limit)
             finally:
                 connection.close()
-        except (http.client.HTTPException, OSError, zlib.error, TryAgainError) as error:
+        except (http.client.HTTPException, OSError, TryAgainError) as error:
             why = str(error) if isinstance(error, TryAgainError) else why_it_failed(url, error)
             raise UnreachableError(url, why) from error
         return Response(url=url, status=answer.status, headers=fields, body=data)
@@ -247,6 +246,6 @@ class Transport:
                 return once()
             except TryAgainError as error:
                 why, wait = str(error), error.wait
-            except (http.client.HTTPException, OSError, zlib.error) as error:
+            except (http.client.HTTPException, OSError) as error:
                 why, wait = why_it_failed(url, error), 0.0
         raise UnreachableError(url, f"{why} ({self._attempts} attempts)")

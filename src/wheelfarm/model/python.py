@@ -9,7 +9,7 @@ from wheelfarm.values import value
 
 PythonAxis = Literal["exact", "abi3", "none"]
 
-_CPYTHON = re.compile(r"cp(\d)(\d+)(t?)(\.abi3)?", re.ASCII)
+_CPYTHON = r"cp(\d)(\d+)(t?)(\.abi3)?"
 _DOTTED = re.compile(r"(\d)\.(\d+)(t?)", re.ASCII)
 
 
@@ -26,7 +26,7 @@ class PythonTag:
         """Read the cell's spelling; BadInputError for anything else."""
         if text == "py3":
             return cls("none")
-        match = _CPYTHON.fullmatch(text)
+        match = re.fullmatch(_CPYTHON, text, re.ASCII)
         if match is None or (match[3] and match[4]):
             message = f"{text!r} is no Python tag; expected cp311, cp313t, cp310.abi3 or py3"
             raise BadInputError(message)

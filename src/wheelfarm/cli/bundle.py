@@ -3,15 +3,19 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wheelfarm.cli.host import add_host_options
 from wheelfarm.cli.output import clean, print_json
 from wheelfarm.cli.resolve import (
     add_index_options,
-    make_session,
+    opened_session,
     print_refusals,
     progress_to,
 )
+
+if TYPE_CHECKING:
+    from wheelfarm.resolve.session import Session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,10 +40,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Resolve each host and write the folder; exit 1 where one has no answer."""
+    with opened_session(arguments) as session:
+        return _execute(arguments, session)
+
+
+def _execute(arguments: argparse.Namespace, session: "Session") -> int:
     from wheelfarm.bundle.write import write_bundle
     from wheelfarm.resolve.session import hosts
 
-    session = make_session(arguments)
     found = hosts(vars(arguments), arguments.host, arguments.profile)
     profiles = [session.answer(host, name) for name, host in found.items()]
     if not all(profile.resolution.answer.ok for profile in profiles):

@@ -10,8 +10,10 @@ from wheelfarm.cli.host import add_host_options
 from wheelfarm.cli.output import clean, print_json, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from wheelfarm.http import Client
+    from wheelfarm.resolve.configuration import Configuration
     from wheelfarm.resolve.lock import Profile
     from wheelfarm.resolve.session import Session
 
@@ -97,8 +99,11 @@ def _execute(arguments: argparse.Namespace) -> int:
         refuse_contradictions(arguments)
     if arguments.check is not None:
         return _check(arguments)
-    session = make_session(arguments)
+    with opened_session(arguments) as session:
+        return _answered(arguments, session)
 
+
+def _answered(arguments: argparse.Namespace, session: "Session") -> int:
     from wheelfarm.resolve.session import hosts
 
     found = hosts(vars(arguments), arguments.host, arguments.profile)
@@ -113,10 +118,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def make_session(arguments: argparse.Namespace) -> "Session":
-    """Return the session that the options ask for."""
-    import os
-
+@contextlib.contextmanager
+def opened_session(arguments: argparse.Namespace) -> "Iterator[Session]":
+    """Yield the session that the options ask for; what it asked for ends with it."""
     from wheelfarm.resolve.backends import index_for_all
     from wheelfarm.resolve.configuration import read_configuration
     from wheelfarm.resolve.connect import ask_ahead, make_client
@@ -127,7 +131,17 @@ def make_session(arguments: argparse.Namespace) -> "Session":
     )
     # While the index answers, the rest is imported and the machine looked at.
     configured = configuration.indexes if arguments.source is None else None
-    ask_ahead(client, index_for_all(arguments.index, configured), arguments.packages)
+    try:
+        ask_ahead(client, index_for_all(arguments.index, configured), arguments.packages)
+        yield _session(arguments, configuration, client)
+    finally:
+        client.close()
+
+
+def _session(
+    arguments: argparse.Namespace, configuration: "Configuration", client: "Client"
+) -> "Session":
+    import os
 
     from wheelfarm.resolve.asking import Asking
     from wheelfarm.resolve.resolution import Settings
@@ -335,18 +349,19 @@ def _check(arguments: argparse.Namespace) -> int:
     question = lock.question
     # The lock says where it asked; only a word of the command line counts more, for a mirror.
     arguments.index = arguments.index or question.index
-    session = replace(
-        make_session(arguments),
-        asking=Asking(wanted=tuple(map(parse_wanted, question.packages))),
-        settings=Settings(
-            choose_torch=question.choose_torch,
-            prereleases=question.prereleases,
-            preferred=frozenset(wheel.sha256 for wheel in lock.wheels),
-        ),
-    )
-    profiles = [
-        session.answer(detect(facts), name) for name, facts in sorted(question.profiles.items())
-    ]
+    with opened_session(arguments) as opened:
+        session = replace(
+            opened,
+            asking=Asking(wanted=tuple(map(parse_wanted, question.packages))),
+            settings=Settings(
+                choose_torch=question.choose_torch,
+                prereleases=question.prereleases,
+                preferred=frozenset(wheel.sha256 for wheel in lock.wheels),
+            ),
+        )
+        profiles = [
+            session.answer(detect(facts), name) for name, facts in sorted(question.profiles.items())
+        ]
     lines = check(lock, profiles)
     if arguments.json:
         print_json("wheelfarm.resolve-check/1", {"holds": not lines, "faults": lines})

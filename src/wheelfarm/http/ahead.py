@@ -24,9 +24,10 @@ class Ahead(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - raised to the one who asks for the result
             self._error = error
 
-    def wait(self) -> None:
-        """Wait until the call has ended, well or not."""
-        self._thread.join()
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until the call has ended, well or not; return whether it has."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
     def result(self) -> T:
         """Return what the call returned, or raise what it raised."""

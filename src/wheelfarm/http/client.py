@@ -26,6 +26,7 @@ from wheelfarm.values import NOTHING
 if TYPE_CHECKING:
     from wheelfarm.http.ahead import Ahead
     from wheelfarm.http.download import Progress
+    from wheelfarm.http.helper import Helper
     from wheelfarm.http.transport import Transport
 
 #: The largest page that is read into memory (bytes, unpacked).
@@ -68,6 +69,7 @@ class Client:
         self.offline = offline
         self._transport: Transport | None = None
         self._ahead: dict[Key, Ahead[Response]] = {}
+        self._helper: Helper | None = None
         self._tokens = {
             origin(urlsplit(address)): token for address, token in (tokens or {}).items()
         }
@@ -107,7 +109,8 @@ class Client:
         begun = self._ahead.pop(key, None)
         if begun is not None:
             return begun.result()
-        return self._get(url, accept, limit)
+        told = None if self._helper is None else self._helper.take(key)
+        return self._get(url, accept, limit) if told is None else told
 
     def ahead(self, url: str, *, accept: str = "*/*", then: Then | None = None) -> None:
         """Begin to ask for what is sure to be needed; the next ``get`` of it takes the answer.
@@ -125,12 +128,28 @@ class Client:
             return answer
 
         key = (url, accept)
-        if key in self._ahead:
+        if key in self._ahead or (self._helper is not None and self._helper.brings(key)):
             return
         if not self.offline:
             # Brought in here, as threads must not each make one.
             _ = self._network
         self._ahead[key] = Ahead(ask)
+
+    def ahead_apart(self, url: str, *, accept: str = "*/*", then: Then | None = None) -> None:
+        """Begin to ask, as ``ahead`` does, in a process of its own where there can be one.
+
+        What ``then`` begins to ask for comes with it.
+        """
+        from wheelfarm.http.helper import Helper
+
+        def ask() -> "Mapping[Key, Ahead[Response]]":
+            self.ahead(url, accept=accept, then=then)
+            return self._ahead
+
+        if not self.offline and self._helper is None:
+            self._helper = Helper.fork(ask, (url, accept))
+        if self._helper is None:
+            ask()
 
     def forget(self, url: str, *, accept: str = "*/*") -> None:
         """Let go of what was asked ahead and is not needed; waits until its connection is done."""
@@ -229,7 +248,9 @@ class Client:
         )
 
     def close(self) -> None:
-        """Close the connections that are kept open."""
+        """Close the connections that are kept open, and end what is still asked for."""
+        if self._helper is not None:
+            self._helper.close()
         if self._transport is not None:
             self._transport.close()
 

@@ -48,7 +48,7 @@ def ask_ahead(client: Client, address: str | None, wanted: Iterable[str] = ()) -
             with contextlib.suppress(BadInputError):
                 client.ahead(part_address(url, part), accept=JSON)
 
-    client.ahead(url, accept=JSON, then=ask_parts)
+    client.ahead_apart(url, accept=JSON, then=ask_parts)
 
 
 def _parts_of(body: bytes, names: Iterable[str]) -> Iterator[str]:

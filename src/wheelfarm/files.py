@@ -32,6 +32,25 @@ MAX_UNPACKED = 8 << 30
 MAX_MEMBERS = 200_000
 
 
+def broken_archive() -> tuple[type[Exception], ...]:
+    """Return what the readers of zips and tars raise for damaged or encrypted ones.
+
+    OSError is not among them: without a number it is theirs too (``is_of_reader``).
+    """
+    # Most starts unpack nothing.
+    import lzma
+    import struct
+    import zlib
+
+    errors = (tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error)
+    return (*errors, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError)
+
+
+def is_of_reader(error: OSError) -> bool:
+    """Return whether an OSError is gzip's or bzip2's word for damage, not the system's."""
+    return error.errno is None
+
+
 class UnsafeArchiveError(BadInputError):
     """An archive has a member that would leave its folder, or claims an absurd size."""
 
@@ -310,7 +329,12 @@ def unpack(archive: Path, folder: Path) -> None:
             _unpack_zip(archive, folder)
         else:
             _unpack_tar(archive, folder)
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, zipfile.LargeZipFile) as error:
+    except OSError as error:
+        if not is_of_reader(error):
+            raise
+        message = f"{archive.name} is no readable archive: {error}"
+        raise BadInputError(message) from error
+    except broken_archive() as error:
         message = f"{archive.name} is no readable archive: {error}"
         raise BadInputError(message) from error
 

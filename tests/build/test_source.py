@@ -1,5 +1,6 @@
 """Sources are verified before they are unpacked; patches apply whole or stop the build."""
 
+import contextlib
 import io
 import subprocess
 import tarfile
@@ -7,6 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from wheelfarm.build.patches import PatchError, apply_patches, run_patch_script
 from wheelfarm.build.source import (
@@ -178,6 +181,44 @@ def test_a_cut_archive_is_bad_input(tmp_path: Path) -> None:
     sdist.write_bytes(sdist.read_bytes()[:40])
     with pytest.raises(BadInputError, match="no readable archive"):
         unpack(sdist, tmp_path / "target")
+
+
+@given(
+    st.sampled_from(["gz", "bz2", "xz", "zip"]),
+    st.integers(0, 300),
+    st.binary(min_size=1, max_size=8),
+    st.integers(0, 60),
+)
+def test_no_damage_of_an_archive_breaks_unpacking(
+    tmp_path_factory: pytest.TempPathFactory, form: str, at: int, damage: bytes, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    path = folder / f"demo.{form}"
+    if form == "zip":
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("demo-1.0/setup.py", "old = 1\n" * 20)
+    else:
+        with tarfile.open(path, f"w:{form}") as tar:  # type: ignore[call-overload] # a known form
+            info = tarfile.TarInfo("demo-1.0/setup.py")
+            info.size = 200
+            tar.addfile(info, io.BytesIO(bytes(range(200))))
+    data = path.read_bytes()
+    data = data[:at] + damage + data[at + len(damage) :]
+    path.write_bytes(data[: max(0, len(data) - cut)])
+    with contextlib.suppress(BadInputError):
+        unpack(path, folder / "target")
+
+
+def test_an_encrypted_archive_is_bad_input(tmp_path: Path) -> None:
+    path = tmp_path / "demo.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("demo/setup.py", "x")
+    raw = bytearray(path.read_bytes())
+    raw[raw.index(b"PK\x03\x04") + 6] |= 1
+    raw[raw.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(raw)
+    with pytest.raises(BadInputError, match=r"no readable archive: .*encrypted"):
+        unpack(path, tmp_path / "target")
 
 
 def patched_tree(tmp_path: Path, text: str) -> Path:

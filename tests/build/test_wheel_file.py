@@ -1,6 +1,7 @@
 """Wheels are rewritten whole: name, metadata, tags, folders and RECORD change together."""
 
 import base64
+import contextlib
 import csv
 import hashlib
 import io
@@ -13,12 +14,19 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from wheelfarm.build.retag import curated_requirements, retag_wheel, upstream_requirements
-from wheelfarm.build.wheel_file import Content, read_members, set_fields, write_wheel
+from wheelfarm.build.wheel_file import (
+    Content,
+    read_members,
+    rename_version,
+    set_fields,
+    write_wheel,
+)
 from wheelfarm.errors import BadInputError
 from wheelfarm.model.axis import TorchAxis
 from wheelfarm.model.cell import CellId
 from wheelfarm.model.versions import Minor
 from wheelfarm.model.wheel_name import WheelName
+from wheelfarm.store.publish import metadata_of
 
 CELL = CellId.parse("demo-1.0-cu130-torch2.14-cp311-linux_x86_64")
 METADATA = """Metadata-Version: 2.1
@@ -125,6 +133,36 @@ def test_hostile_wheels_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"no zip")
     with pytest.raises(BadInputError, match="no readable wheel"):
         read_members(path)
+
+
+@pytest.mark.parametrize("name", ["METADATA", "WHEEL"])
+def test_a_text_that_is_none_is_told(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "demo-1.0-cp311-cp311-linux_x86_64.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for each in ("METADATA", "WHEEL"):
+            archive.writestr(f"demo-1.0.dist-info/{each}", b"\xff" if each == name else b"A: b\n")
+    old = WheelName.parse(path.name)
+    with pytest.raises(BadInputError, match=f"{name} of .* is not UTF-8"):
+        rename_version(read_members(path), old, old)
+
+
+@given(st.integers(0, 600), st.binary(min_size=1, max_size=8), st.integers(0, 60))
+def test_no_damage_of_a_wheel_breaks_its_readers(
+    tmp_path_factory: pytest.TempPathFactory, at: int, damage: bytes, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("damaged")
+    path = folder / "demo-1.0-cp311-cp311-linux_x86_64.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("demo-1.0.dist-info/METADATA", METADATA * 5)
+        archive.writestr("demo-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\n")
+    data = path.read_bytes()
+    data = data[:at] + damage + data[at + len(damage) :]
+    path.write_bytes(data[: max(0, len(data) - cut)])
+    old = WheelName.parse(path.name)
+    with contextlib.suppress(BadInputError):
+        rename_version(read_members(path), old, old)
+    with contextlib.suppress(BadInputError):
+        metadata_of(path)
 
 
 PINNED: list[tuple[TorchAxis, list[str], tuple[str, ...]]] = [

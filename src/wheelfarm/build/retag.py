@@ -12,7 +12,13 @@ from packaging.version import Version
 
 from wheelfarm.build.build_id import with_content_build_id
 from wheelfarm.build.search_paths import relative_search_paths
-from wheelfarm.build.wheel_file import read_members, rename_version, set_fields, write_wheel
+from wheelfarm.build.wheel_file import (
+    read_members,
+    rename_version,
+    set_fields,
+    text_of,
+    write_wheel,
+)
 from wheelfarm.errors import BadInputError
 from wheelfarm.facts.elf import read_elf
 from wheelfarm.facts.libraries import nvidia_library
@@ -59,7 +65,7 @@ def retag_wheel(
     }
     if requires_dist is not None:
         path = f"{new.dist_info}/METADATA"
-        text = set_fields(members[path].data.decode(), {"Requires-Dist": list(requires_dist)})
+        text = set_fields(text_of(members, path, new), {"Requires-Dist": list(requires_dist)})
         members[path] = replace(members[path], data=text.encode())
     return write_wheel(folder, new, members)
 

@@ -57,7 +57,10 @@ def read_members(wheel: Path) -> dict[str, Content]:
                     raise BadInputError(message)
                 executable = bool((info.external_attr >> 16) & 0o111)
                 members[name] = Content(data=archive.read(info), executable=executable)
-    except (zipfile.BadZipFile, EOFError, OSError, NotImplementedError) as error:
+    except OSError as error:
+        message = f"{wheel} is no readable wheel: {error}"
+        raise BadInputError(message) from error
+    except files.broken_archive() as error:
         message = f"{wheel} is no readable wheel: {error}"
         raise BadInputError(message) from error
     return members
@@ -97,17 +100,26 @@ def rename_version(members: Members, old: WheelName, new: WheelName) -> dict[str
         if path not in renamed:
             message = f"{old} has no {path.rpartition('/')[2]} in its dist-info folder"
             raise BadInputError(message)
-    text = renamed[metadata].data.decode()
+    text = text_of(renamed, metadata, old)
     renamed[metadata] = replace(
         renamed[metadata], data=set_fields(text, {"Version": [new.version_text]}).encode()
     )
-    text = renamed[wheel].data.decode()
+    text = text_of(renamed, wheel, old)
     fields = {"Tag": list(_tags(new)), "Build": [new.build] if new.build else []}
     if new.platforms != ("any",):
         # What has a platform's tag has compiled code, which goes where torch's goes.
         fields["Root-Is-Purelib"] = ["false"]
     renamed[wheel] = replace(renamed[wheel], data=set_fields(text, fields).encode())
     return renamed
+
+
+def text_of(members: Members, path: str, wheel: WheelName) -> str:
+    """Return a member's text; BadInputError where it is none (the format asks for UTF-8)."""
+    try:
+        return members[path].data.decode()
+    except UnicodeDecodeError as error:
+        message = f"{path.rpartition('/')[2]} of {wheel} is not UTF-8: {error}"
+        raise BadInputError(message) from error
 
 
 def set_fields(text: str, fields: Mapping[str, list[str]]) -> str:

@@ -121,11 +121,11 @@ def metadata_of(wheel: Path) -> bytes:
                 message = f"the METADATA of {wheel.name} is larger than {MAX_METADATA} bytes"
                 raise BadInputError(message)
             return archive.read(names[0])
-    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
-        message = f"{wheel.name} is no readable wheel: {error}"
-        raise BadInputError(message) from error
     except FileNotFoundError as error:
         message = f"{wheel} does not exist"
+        raise BadInputError(message) from error
+    except files.broken_archive() as error:
+        message = f"{wheel.name} is no readable wheel: {error}"
         raise BadInputError(message) from error
 
 

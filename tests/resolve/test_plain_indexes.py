@@ -13,8 +13,10 @@ from tests.farm_site import make_wheel
 from tests.loopback import Handler, Loopback, serving
 from tests.resolve.shelf import host
 from wheelfarm import files
+from wheelfarm.cli import main
 from wheelfarm.errors import BadInputError
 from wheelfarm.http import Client, RefusedError
+from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.sources import SimpleIndex, open_index
 
 NAME = "diso-0.1.4+cu130torch2.14-cp311-cp311-linux_x86_64.whl"
@@ -141,3 +143,19 @@ def test_a_page_of_a_later_api_is_not_guessed_at(
         return
     with pytest.raises(BadInputError, match=r"version 2\.0 of the simple API"):
         found(plain, client)
+
+
+def test_a_requires_python_that_is_not_valid_counts_for_nothing(
+    plain: Loopback, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Older metadata has such; pip passes it over, and a lock may not hold it."""
+    from packaging.pylock import Pylock
+
+    link = f'<a href="{LINK}#sha256={digest(plain)}" data-requires-python="&gt;=3.6.*">{NAME}</a>'
+    plain.plan("/simple/diso/", loopback.status(200, link.encode(), Content_Type=HTML))
+    lock = tmp_path / "pylock.toml"
+    machine = ["--platform", "linux_x86_64", "--python-version", "3.11", "--libc", "2.36"]
+    machine += ["--torch", "2.14.1+cu130", "--index", f"{plain.url}simple/"]
+    assert main(["resolve", "diso", *machine, "--output", str(lock)]) == 0
+    assert "its Requires-Python is not valid, and counts for nothing" in capsys.readouterr().out
+    Pylock.from_dict(parse_toml(lock.read_text(encoding="utf-8"), "pylock.toml")).validate()

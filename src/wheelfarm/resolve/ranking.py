@@ -6,6 +6,7 @@ from wheelfarm.model.versions import parse_version
 from wheelfarm.resolve import tags
 from wheelfarm.resolve.candidate import Candidate, Target
 from wheelfarm.resolve.coverage import built_for, by_ptx, is_pure
+from wheelfarm.resolve.rules import required_python
 
 
 def remarks(candidate: Candidate, target: Target) -> tuple[str, ...]:
@@ -25,6 +26,9 @@ def remarks(candidate: Candidate, target: Target) -> tuple[str, ...]:
         said.append("compiles kernels at run time: it needs nvcc or a C++ compiler there")
     if candidate.entry.glibc is None and tags.promises_nothing(candidate.serves.platforms):
         said.append("its platform tag promises nothing of glibc")
+    stated = candidate.entry.requires_python
+    if stated and required_python(stated) is None:
+        said.append(f"its Requires-Python is not valid, and counts for nothing: {stated}")
     if candidate.entry.yanked is not None:
         said.append("it was yanked, and is taken as its version is pinned")
     if by_ptx(candidate, target):

@@ -74,26 +74,28 @@ def python_serves(candidate: Candidate, wanted: Wanted, target: Target) -> Failu
 
 
 def python_allowed(candidate: Candidate, wanted: Wanted, target: Target) -> Failure | None:
-    """Hold Requires-Python."""
+    """Hold Requires-Python; one that is not valid refuses nothing, as with pip."""
     del wanted
     version = target.host.python_version.value
     if version is None or not candidate.entry.requires_python:
         return None
-    try:
-        allowed = _specifier(candidate.entry.requires_python)
-    except InvalidSpecifier:
-        reason = f"has a Requires-Python that is not valid: {candidate.entry.requires_python!r}"
-        return Failure(aspect="python", reason=reason)
-    if allowed.contains(version.base_version, prereleases=True):
+    allowed = required_python(candidate.entry.requires_python)
+    if allowed is None or allowed.contains(version.base_version, prereleases=True):
         return None
     reason = f"needs Python {allowed}, this is {version}"
     return Failure(aspect="python", reason=reason, change=f"Python {allowed}")
 
 
 @lru_cache(maxsize=1024)
-def _specifier(text: str) -> SpecifierSet:
-    """Read versions; an index's wheels have a handful of such texts."""
-    return SpecifierSet(text)
+def required_python(text: str) -> SpecifierSet | None:
+    """Read a Requires-Python; an index's wheels have a handful of such texts.
+
+    None for one that is not valid, such as the ``>=3.6.*`` of older metadata.
+    """
+    try:
+        return SpecifierSet(text)
+    except InvalidSpecifier:
+        return None
 
 
 def _pythons(candidate: Candidate) -> str:

@@ -14,6 +14,7 @@ import tomlkit
 from wheelfarm.errors import BadInputError
 from wheelfarm.resolve.choose import Choice
 from wheelfarm.resolve.lock import Profile, Question, address, merged
+from wheelfarm.resolve.rules import required_python
 
 
 def write(profiles: Sequence[Profile], question: Question, name: str) -> dict[str, str]:
@@ -66,7 +67,8 @@ def _package(choice: Choice, taken: tuple[str, ...]) -> dict[str, Any]:
     package: dict[str, Any] = {"name": choice.candidate.package, "version": str(entry.name.version)}
     if any(taken):
         package["marker"] = marker_of(taken)
-    if entry.requires_python:
+    # One that is not valid would make the lock invalid.
+    if entry.requires_python and required_python(entry.requires_python) is not None:
         package["requires-python"] = entry.requires_python
     wheel: dict[str, Any] = {"name": str(entry.name), "url": address(choice.candidate)}
     if entry.size is not None:

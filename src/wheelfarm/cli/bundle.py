@@ -11,7 +11,6 @@ from wheelfarm.cli.resolve import (
     add_index_options,
     opened_session,
     print_refusals,
-    progress_to,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ def _execute(arguments: argparse.Namespace, session: "Session") -> int:
     profiles = [session.answer(host, name) for name, host in found.items()]
     if not all(profile.resolution.answer.ok for profile in profiles):
         return print_refusals(arguments, profiles)
+    from wheelfarm.cli.resolve_view import progress_to
+
     bundle = write_bundle(
         profiles,
         session.question(profiles),

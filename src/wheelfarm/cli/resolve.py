@@ -10,7 +10,7 @@ from wheelfarm.cli.host import add_host_options
 from wheelfarm.cli.output import clean, print_json, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from wheelfarm.http import Client
     from wheelfarm.resolve.configuration import Configuration
@@ -386,17 +386,6 @@ def _install(
     for line in planned.lines():
         print(clean(line), file=sys.stderr if arguments.json else sys.stdout)
     if not arguments.dry_run:
+        from wheelfarm.cli.resolve_view import progress_to
+
         install(planned, session.client, progress_to(arguments))
-
-
-def progress_to(
-    arguments: argparse.Namespace,
-) -> "Callable[[str, int, int | None], None] | None":
-    """Return what shows a download's progress; None where nobody looks."""
-    return _progress if sys.stderr.isatty() and not arguments.quiet else None
-
-
-def _progress(name: str, done: int, total: int | None) -> None:
-    of = "" if total is None else f" of {total / 1e6:.1f}"
-    end = "\n" if done == total else ""
-    print(f"\r{clean(name)}: {done / 1e6:.1f}{of} MB", end=end, file=sys.stderr, flush=True)

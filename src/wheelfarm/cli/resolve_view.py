@@ -8,7 +8,8 @@ from wheelfarm.cli.output import clean, print_json, print_table
 from wheelfarm.values import NOTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import argparse
+    from collections.abc import Callable, Sequence
 
     from wheelfarm.resolve.lock import Profile
     from wheelfarm.resolve.resolution import Resolution
@@ -67,3 +68,16 @@ def print_decisions(resolution: "Resolution") -> None:
         print_table(("taken", "candidate", "why not"), rows)
     for refused in resolution.refused:
         print(clean(f"{refused.candidate}: {refused.reason}"))
+
+
+def progress_to(
+    arguments: "argparse.Namespace",
+) -> "Callable[[str, int, int | None], None] | None":
+    """Return what shows a download's progress; None where nobody looks."""
+    return _progress if sys.stderr.isatty() and not arguments.quiet else None
+
+
+def _progress(name: str, done: int, total: int | None) -> None:
+    of = "" if total is None else f" of {total / 1e6:.1f}"
+    end = "\n" if done == total else ""
+    print(f"\r{clean(name)}: {done / 1e6:.1f}{of} MB", end=end, file=sys.stderr, flush=True)

@@ -164,6 +164,27 @@ def test_a_full_disk_is_said_of_the_job(tmp_path: Path) -> None:
     )
 
 
+def test_the_last_runs_plan_is_kept_beside_its_record(small_farm: Farm, tmp_path: Path) -> None:
+    path = small_farm.plan()
+    plan = read_plan(path)
+    record = RunRecord.of(Workspace.of(small_farm.root), plan)
+    with record.writing(plan, "local"):
+        record.add(result(plan.jobs[0], "failed"))
+    kept = path.read_bytes()
+    for other in (b'{"schema": "wheelfarm.plan/1", "recipes": "x", "jobs": []}', None):
+        path.unlink() if other is None else path.write_bytes(other)
+        found = small_farm.json("status")
+        assert (found["jobs"], found["left"], found["outcomes"]) == (1, 0, {"failed": 1})
+        assert found["plan"] == str(path)
+    # A record of an older wheelfarm has no plan beside it.
+    (record.folder / "plan.json").unlink()
+    done = small_farm.call("status", status=4)
+    assert "the plan of the last run is gone" in done.stderr
+    assert "`wheelfarm status PLAN`" in done.stderr
+    path.write_bytes(kept)
+    assert small_farm.json("status")["jobs"] == 1
+
+
 def test_costs_come_from_other_machines_runs(small_farm: Farm, tmp_path: Path) -> None:
     name = json.loads(small_farm.plan().read_text())["jobs"][0]["id"]
     measured = tmp_path / "measured"

@@ -34,7 +34,7 @@ def execute(arguments: argparse.Namespace) -> int:
         record = RunRecord.of(workspace, plan)
     else:
         record = latest_record(workspace)
-        plan = read_plan(Path(record.head().plan))
+        plan = record.plan()
     results = record.results()
     document = _document(record, plan, results)
     if arguments.json:

@@ -1,6 +1,6 @@
 """The record of a run: one line per finished job, so that a second run goes on where one ended.
 
-``<workspace>/runs/<plan>/`` holds ``run.json`` (which plan, which engine, since when),
+``<workspace>/runs/<plan>/`` holds ``run.json`` (which plan, which engine, since when), the plan,
 ``record.jsonl`` (a result per line; of two of one job the last counts) and ``logs/``. A last line
 that a kill left half-written is not read.
 """
@@ -21,10 +21,11 @@ from typing import Any
 from wheelfarm import files
 from wheelfarm.build.workspace import Workspace
 from wheelfarm.engines.job_result import JobResult
-from wheelfarm.engines.plan_file import PlanFile
+from wheelfarm.engines.plan_file import PlanFile, read_plan
 from wheelfarm.errors import BadInputError
 from wheelfarm.plan.model import Cost
 from wheelfarm.reading import Reader, parse_json, read_json, read_text
+from wheelfarm.values import replace
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +85,9 @@ class RunRecord:
                 "started": now,
             }
             files.write_text(self.folder / "run.json", json.dumps(head, indent=1) + "\n")
+            # The file may be another plan's by the time somebody asks how this one went.
+            if plan.path.is_file():
+                files.copy(plan.path, self._plan)
             self._mend()
             yield self
 
@@ -120,6 +124,15 @@ class RunRecord:
         reader.finish()
         return head
 
+    def plan(self) -> PlanFile:
+        """Return the plan that was run; BadInputError where it is nowhere any more."""
+        head = self.head()
+        for path in (self._plan, Path(head.plan)):
+            if path.is_file() and (plan := read_plan(path)).digest == head.digest:
+                return replace(plan, path=Path(head.plan))
+        message = f"the plan of the last run is gone: {head.plan} is not there, or another one"
+        raise BadInputError(message, hint="name its file: `wheelfarm status PLAN`")
+
     def results(self) -> dict[str, JobResult]:
         """Return the last result of every job that has one."""
         found: dict[str, JobResult] = {}
@@ -131,6 +144,10 @@ class RunRecord:
             result = JobResult.from_dict(parse_json(line, context), context)
             found[result.job] = result
         return found
+
+    @property
+    def _plan(self) -> Path:
+        return self.folder / "plan.json"
 
     @property
     def _path(self) -> Path:

@@ -70,6 +70,16 @@ def test_every_verb_is_registered() -> None:
     assert whole_parser().prog == "wheelfarm"
 
 
+def test_help_and_complaints_name_arguments_as_the_pages_do() -> None:
+    for words, parser in leaves(whole_parser()):
+        for action in parser._actions:
+            if not action.option_strings and action.choices is None:
+                assert isinstance(action.metavar, str), words
+                assert action.metavar.isupper(), words
+    done = wheelfarm("init")
+    assert "the following arguments are required: NAME" in done.stderr
+
+
 def test_an_unknown_verb_is_a_usage_error() -> None:
     done = wheelfarm("bulid")
     assert done.returncode == 64

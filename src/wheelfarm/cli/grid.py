@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     add_farm_option(parser)
-    parser.add_argument("package", nargs="*", help="packages to show (default: all)")
+    parser.add_argument(
+        "package", nargs="*", metavar="PACKAGE", help="packages to show (default: all)"
+    )
     parser.add_argument(
         "--explain", action="store_true", help="show every candidate and its decision"
     )

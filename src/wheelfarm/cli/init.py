@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     add_farm_option(parser)
-    parser.add_argument("name", help="NAME, or NAME==VERSION, of a project with an sdist")
+    parser.add_argument(
+        "name", metavar="NAME", help="NAME, or NAME==VERSION, of a project with an sdist"
+    )
     parser.add_argument(
         "--links-torch",
         choices=("true", "false"),

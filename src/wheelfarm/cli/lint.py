@@ -10,7 +10,9 @@ from wheelfarm.wording import counted
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     add_farm_option(parser)
-    parser.add_argument("package", nargs="*", help="packages to check (default: all)")
+    parser.add_argument(
+        "package", nargs="*", metavar="PACKAGE", help="packages to check (default: all)"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

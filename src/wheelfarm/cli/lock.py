@@ -9,7 +9,9 @@ from wheelfarm.cli.output import print_json, print_table
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
     add_farm_option(parser)
-    parser.add_argument("package", nargs="*", help="packages to lock (default: all)")
+    parser.add_argument(
+        "package", nargs="*", metavar="PACKAGE", help="packages to lock (default: all)"
+    )
     parser.add_argument(
         "--update", action="store_true", help="take a source that changed under its name"
     )

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Describe the arguments."""
-    parser.add_argument("folder", type=Path, help="the old farm: its packages/ and defaults/")
+    parser.add_argument(
+        "folder", type=Path, metavar="FOLDER", help="the old farm: its packages/ and defaults/"
+    )
     parser.add_argument("--out", type=Path, required=True, help="a new folder for the farm")
 
 

@@ -87,7 +87,7 @@ client.close()
 
 def test_a_second_question_is_asked_here(server: Loopback) -> None:
     code = """
-client.get(second), client.get(url + "first")
+client.get(url + "first"), client.get(second)
 client.ahead(second)
 print(json.dumps([len(client.get(second).body), client.get(url + "first").body.decode()]))
 """

@@ -14,7 +14,7 @@ from tests.loopback import Handler, Loopback, serving
 from tests.resolve.shelf import host
 from wheelfarm import files
 from wheelfarm.cli import main
-from wheelfarm.errors import BadInputError
+from wheelfarm.errors import BadInputError, CouldNotLookError
 from wheelfarm.http import Client, RefusedError
 from wheelfarm.reading import parse_toml
 from wheelfarm.resolve.sources import SimpleIndex, open_index
@@ -92,6 +92,36 @@ def test_a_page_is_read_whatever_its_host_says_of_it(
         body = gzip.compress(body)
     plain.plan("/simple/diso/", loopback.status(200, body, **headers))
     assert found(plain, client)[1] == digest(plain)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "kind"),
+    [
+        ("utf-16", "text/html"),
+        ("utf-16-le", "text/html; charset=UTF-16LE"),
+        ("latin-1", 'text/html; charset="iso-8859-1"'),
+        ("cp1252", "text/html"),
+    ],
+)
+def test_a_page_is_read_in_its_own_encoding(
+    plain: Loopback, client: Client, encoding: str, kind: str
+) -> None:
+    body = f'<title>R\xe4der</title><a href="{LINK}#sha256={digest(plain)}">{NAME}</a>'
+    plain.plan("/simple/diso/", loopback.status(200, body.encode(encoding), Content_Type=kind))
+    assert found(plain, client)[1] == digest(plain)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "kind"),
+    [("utf-16-le", "text/html"), ("utf-32-be", HTML), ("utf-16-be", "text/html; charset=hex")],
+)
+def test_what_is_no_text_is_not_taken_for_an_empty_page(
+    plain: Loopback, client: Client, encoding: str, kind: str
+) -> None:
+    body = f'<a href="{LINK}#sha256={digest(plain)}">{NAME}</a>'.encode(encoding)
+    plain.plan("/simple/diso/", loopback.status(200, body, Content_Type=kind))
+    with pytest.raises(CouldNotLookError, match="is no page of text"):
+        found(plain, client)
 
 
 @pytest.mark.parametrize(

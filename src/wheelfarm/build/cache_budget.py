@@ -13,11 +13,17 @@ from pathlib import Path
 from typing import Literal
 
 from wheelfarm import files
+from wheelfarm.errors import BadInputError
 
 Kind = Literal[
     "leftover", "compiler result", "environment", "download", "floor", "JIT result", "facts", "page"
 ]
 
+#: What a cache's root holds: nothing is removed where there is anything else.
+_AREAS = frozenset({
+    "compilers", "containers", "costs", "digests", "downloads", "driver", "environments", "facts",
+    "floors", "jit", "pages", "view",
+})  # fmt: skip
 #: Touched by every build in an environment.
 _USED = ".wheelfarm-used"
 
@@ -56,8 +62,10 @@ def inventory(cache: Path) -> tuple[Kept, ...]:
 def collect(cache: Path, budget: int, *, remove: bool = True) -> Collected:
     """Remove what was unused for longest until the rest takes at most ``budget`` bytes.
 
-    With ``remove`` false nothing is removed; the answer is what would be.
+    With ``remove`` false nothing is removed; the answer is what would be. Raises BadInputError for
+    a folder that somebody else uses too: its ``downloads`` may be a user's.
     """
+    _refuse_others(cache)
     removed = [_left(path, remove=remove) for path in _dead(cache)]
     left = {item.path for item in removed}
     items = [item for item in inventory(cache) if item.path not in left]
@@ -73,6 +81,20 @@ def collect(cache: Path, budget: int, *, remove: bool = True) -> Collected:
         total -= item.bytes
         removed.append(item)
     return Collected(before=before, after=total, removed=tuple(removed), in_use=tuple(in_use))
+
+
+def _refuse_others(cache: Path) -> None:
+    entries = sorted(cache.iterdir()) if cache.is_dir() else []
+    others = [
+        entry.name
+        for entry in entries
+        if entry.name not in _AREAS and not entry.name.startswith(".") and entry.suffix != ".lock"
+    ]
+    if others:
+        shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")  # noqa: PLR2004
+        message = f"{cache} holds more than wheelfarm's caches ({shown}); nothing is removed"
+        hint = "give the caches a folder of their own (WHEELFARM_CACHE), or take these out of it"
+        raise BadInputError(message, hint=hint)
 
 
 def _dead(cache: Path) -> Iterator[Path]:

@@ -4,6 +4,8 @@ An index is a trust boundary: its owner chooses the bytes that run. Hashes bind 
 pages, and pages to the address that the user configured; nothing more.
 """
 
+import codecs
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,6 +35,12 @@ from wheelfarm.resolve.host import Host
 from wheelfarm.resolve.manifest_part import manifest_page
 from wheelfarm.resolve.pages import Fits, Page, html_page, json_page
 
+#: What text of an encoding may begin with.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 _SIMPLE = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2,"
     " text/html;q=0.1"
@@ -142,8 +150,25 @@ def _simple_page(name: str, answer: Response, host: Host) -> Page:
     if kind.endswith("json"):
         document = parse_json(answer.body, redacted(answer.url))
         return json_page(name, document, answer.url, host)
-    text = answer.body.decode("utf-8", "replace")
-    return html_page(name, text, answer.url, host)
+    return html_page(name, _text_of(answer), answer.url, host)
+
+
+def _text_of(answer: Response) -> str:
+    """Return a page's text: by the mark it begins with, else what the server says, else UTF-8.
+
+    Raises CouldNotLookError for what is no text, which would read as a page without links.
+    """
+    stated = re.search(r"charset=[\"']?([\w.:-]+)", answer.headers.get("content-type", ""))
+    marked = next((name for mark, name in _MARKS if answer.body.startswith(mark)), None)
+    try:
+        text = answer.body.decode(marked or (stated[1] if stated else "utf-8"), "replace")
+    except LookupError:
+        text = answer.body.decode("utf-8", "replace")
+    if "\0" in text:
+        message = f"{redacted(answer.url)} is no page of text"
+        cause = "it holds zero bytes, as text of an encoding does that the server does not name"
+        raise CouldNotLookError(message, cause=cause)
+    return text
 
 
 def open_index(address: str, client: Client) -> Index:

@@ -147,6 +147,17 @@ def test_gc_tells_what_it_removed(
     assert document["removed"][0]["kind"] == "compiler result"
 
 
+def test_gc_removes_nothing_of_a_folder_in_other_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WHEELFARM_CACHE", str(tmp_path))
+    keep(tmp_path / "downloads/photograph.jpg", 2000, 1000)
+    keep(tmp_path / "letters/letter.txt", 10, 1000)
+    with pytest.raises(BadInputError, match=r"more than wheelfarm's caches \(letters\)"):
+        main(["cache", "gc", "--budget", "1K"])
+    assert (tmp_path / "downloads/photograph.jpg").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "size"),
     [("50G", 50 * 10**9), ("1.5 TB", 15 * 10**11), ("1000", 1000), ("8m", 8 * 10**6)],

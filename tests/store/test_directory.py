@@ -1,5 +1,6 @@
 """The store in a folder: what enters it, what never does, and what a crash leaves."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -216,18 +217,21 @@ def test_publishers_at_once_lose_nothing(
     repository: Path, store: DirectoryStore, tmp_path: Path
 ) -> None:
     names = [NAME.replace("1.0", f"1.{number}") for number in range(12)]
-    code = textwrap.dedent(PUBLISHER).format(
-        repository=str(repository), store=str(store.root), folder=str(tmp_path / "wheels")
-    )
     environment = {**os.environ, "PYTHONPATH": str(repository / "src")}
-    # Each wheel is published by two processes, in opposite orders.
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, "0", *order], stdout=subprocess.PIPE, env=environment
-        )
-        for order in (names[:8], names[11:3:-1], names[4:])
-    ]
-    for process in processes:
-        assert process.communicate()[0] == b"done\n"
-        assert process.returncode == 0
+    # Each wheel is published by two processes, in opposite orders, from folders of their own.
+    orders = (names[:8], names[11:3:-1], names[4:])
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for number, order in enumerate(orders):
+            code = textwrap.dedent(PUBLISHER).format(
+                repository=str(repository),
+                store=str(store.root),
+                folder=str(tmp_path / f"wheels{number}"),
+            )
+            words = [sys.executable, "-c", code, "0", *order]
+            process = subprocess.Popen(words, stdout=subprocess.PIPE, env=environment)
+            processes.append(stack.enter_context(process))
+        for process in processes:
+            assert process.communicate()[0] == b"done\n"
+            assert process.returncode == 0
     assert sorted(store.catalogue("demo").records) == sorted(names)

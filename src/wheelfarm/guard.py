@@ -26,22 +26,24 @@ _BIRTH = 5.0
 def session_members(session: int) -> list[int]:
     """Return the living processes of a session (Linux; elsewhere none are found)."""
     found = []
-    try:
-        names = os.listdir("/proc")  # noqa: PTH208 - starts without pathlib, once per job
-    except OSError:
-        return []
-    for name in names:
-        if not name.isdigit():
-            continue
+    for number in _processes():
         try:
-            with open(f"/proc/{name}/stat", "rb") as stream:  # noqa: PTH123 - as above
+            with open(f"/proc/{number}/stat", "rb") as stream:  # noqa: PTH123 - as above
                 fields = stream.read().rpartition(b")")[2].split()
         except OSError:
             continue
         # After the name: state, parent, process group, session (proc_pid_stat(5)).
         if len(fields) > 3 and fields[0] not in {b"Z", b"X"} and int(fields[3]) == session:  # noqa: PLR2004
-            found.append(int(name))
+            found.append(number)
     return found
+
+
+def _processes() -> list[int]:
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 - starts without pathlib, once per job
+    except OSError:
+        return []
+    return [int(name) for name in names if name.isdigit()]
 
 
 def kill_session(session: int) -> None:
@@ -59,18 +61,12 @@ def marked_sessions(mark: str) -> list[int]:
     """Return the sessions whose leaders were started with ``mark`` in their environment."""
     entry = f"{VARIABLE}={mark}".encode()
     found = []
-    try:
-        names = os.listdir("/proc")  # noqa: PTH208 - starts without pathlib, once per job
-    except OSError:
-        return []
-    for name in names:
-        if not name.isdigit():
-            continue
+    for number in _processes():
         with contextlib.suppress(OSError):
-            with open(f"/proc/{name}/environ", "rb") as stream:  # noqa: PTH123 - as above
+            with open(f"/proc/{number}/environ", "rb") as stream:  # noqa: PTH123 - as above
                 entries = stream.read().split(b"\0")
-            if entry in entries and os.getsid(int(name)) == int(name):
-                found.append(int(name))
+            if entry in entries and os.getsid(number) == number:
+                found.append(number)
     return found
 
 

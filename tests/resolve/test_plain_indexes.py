@@ -98,7 +98,9 @@ def test_a_page_is_read_whatever_its_host_says_of_it(
     ("encoding", "kind"),
     [
         ("utf-16", "text/html"),
-        ("utf-16-le", "text/html; charset=UTF-16LE"),
+        ("utf-16-le", "text/html; Charset=UTF-16LE"),
+        ("utf-32-be", "text/html; charset='utf-32be'"),
+        ("latin-1", "text/html; charset=punycode"),
         ("latin-1", 'text/html; charset="iso-8859-1"'),
         ("cp1252", "text/html"),
     ],

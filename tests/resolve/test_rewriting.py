@@ -220,6 +220,16 @@ def test_a_manifest_of_other_pythons_is_refused(
     assert path.read_text(encoding="utf-8") == mine
 
 
+@pytest.mark.parametrize("stated", ["~=3", "3.11.* *_cpython", "==", "!=3.9.*|~=3"])
+def test_a_python_that_only_conda_can_read_stays(
+    write_two: WriteTwo, tmp_path: Path, stated: str
+) -> None:
+    path = tmp_path / "pixi.toml"
+    path.write_text(f'{PIXI}\n[dependencies]\npython = "{stated}"\n', encoding="utf-8")
+    write_two("3.10")
+    assert f'python = "{stated}"' in path.read_text(encoding="utf-8")
+
+
 def test_a_manifest_of_several_platforms_has_the_wheels_at_their_own(
     write: Writer, schema: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 import tomlkit
 
 from tests.farm_site import FarmSite
+from tests.loopback import Loopback
 from tests.resolve.locks import PYTHON, Writer, host_file, uv
 from wheelfarm.cli import main
 from wheelfarm.errors import BadInputError
@@ -151,3 +152,16 @@ def test_profiles_of_two_pythons_lock_in_one_file(
     lock = locked(path)
     assert "cp310" in lock
     assert "cp312" in lock
+
+
+@pytest.mark.parametrize("platform", ["macosx_arm64", "linux_riscv64", "windows_arm64"])
+def test_a_system_without_wheels_of_pytorchs_is_written_for_too(
+    site: FarmSite, server: Loopback, tmp_path: Path, platform: str
+) -> None:
+    site.add("pure-1.0-py3-none-any.whl", torch_axis="free")
+    site.write()
+    path = tmp_path / "pyproject.toml"
+    project(path, f'requires-python = ">={PYTHON}"\n')
+    words = ["--platform", platform, "--python-version", PYTHON, "--torch", "2.14.1+cpu"]
+    assert main(["resolve", "pure", "--index", server.url, *words, "-o", str(path)]) == 0
+    assert "pure" in path.read_text(encoding="utf-8")

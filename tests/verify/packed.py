@@ -18,10 +18,10 @@ def _bytes(content: Content) -> bytes:
     return content if isinstance(content, bytes) else content.read_bytes()
 
 
-def zipped(members: Mapping[str, Content]) -> bytes:
+def zipped(members: Mapping[str, Content], packed: int = zipfile.ZIP_DEFLATED) -> bytes:
     """Return a zip."""
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(target, "w", packed) as archive:
         for name, content in members.items():
             archive.writestr(name, _bytes(content))
     return target.getvalue()

@@ -13,7 +13,6 @@ import stat
 import struct
 import tempfile
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +22,7 @@ from typing import IO
 
 from wheelfarm.errors import BadInputError
 from wheelfarm.facts.buffers import Buffer
-from wheelfarm.facts.inner import HEAD, is_archive, read_inner
+from wheelfarm.facts.inner import BAD_ZIP, HEAD, is_archive, read_inner
 from wheelfarm.facts.model import InnerArchive, Member, Problem
 from wheelfarm.files import MAX_MEMBERS, MAX_UNPACKED, safe_member
 
@@ -38,16 +37,6 @@ _IN_MEMORY = 48 << 20
 #: No metadata file may be larger than this (bytes).
 _LARGEST_TEXT = 32 << 20
 _LOCAL = struct.Struct("<4sHHHHHIIIHH")
-_BAD_ZIP = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    NotImplementedError,
-    OSError,
-    struct.error,
-    ValueError,
-    RuntimeError,
-)
 
 _BINARY_NAME = re.compile(r"\.(dll|pyd|exe|so(\.\d+)*|cubin|fatbin)$", re.IGNORECASE)
 
@@ -80,7 +69,7 @@ def read_archive(path: Path, visit: Visit) -> Contents:
     except FileNotFoundError as error:
         message = f"{path} does not exist"
         raise BadInputError(message) from error
-    except _BAD_ZIP as error:
+    except BAD_ZIP as error:
         contents.note(f"not a readable zip: {error}")
         return contents
     with archive:
@@ -111,7 +100,7 @@ def _read_share(path: Path, infos: list[zipfile.ZipInfo], contents: Contents, vi
         with zipfile.ZipFile(path) as archive:
             for info in infos:
                 _try_member(archive, info, contents, visit)
-    except _BAD_ZIP as error:
+    except BAD_ZIP as error:
         contents.note(f"not a readable zip: {error}")
 
 
@@ -120,7 +109,7 @@ def _try_member(
 ) -> None:
     try:
         _read_member(archive, info, contents, visit)
-    except _BAD_ZIP as error:
+    except BAD_ZIP as error:
         contents.note(f"{info.filename!r} could not be unpacked: {error}")
 
 

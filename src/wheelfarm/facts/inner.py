@@ -41,19 +41,20 @@ _FOREIGN = {
     b"MSCF\x00\x00\x00\x00": "cabinet",
     b"\x04\x22\x4d\x18": "LZ4",
 }
-_BROKEN = (
+#: What reading a damaged or hostile zip may end in.
+BAD_ZIP = (
     zipfile.BadZipFile,
-    tarfile.TarError,
     zlib.error,
-    lzma.LZMAError,
     EOFError,
     NotImplementedError,
     OSError,
     struct.error,
     ValueError,
     RuntimeError,
-    OverflowError,
 )
+_BROKEN = (*BAD_ZIP, tarfile.TarError, lzma.LZMAError, OverflowError)
+#: How members of a zip may be packed; LZMA takes as much memory as it claims to need.
+_PACKED = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2})
 
 
 class _NotLookedAtError(Exception):
@@ -65,7 +66,7 @@ def is_archive(head: bytes) -> bool:
     return (
         head.startswith((*_ZIP, _GZIP, _XZ, _ZSTANDARD, *_FOREIGN))
         or _is_bzip2(head)
-        or (_is_tar(head))
+        or _is_tar(head)
     )
 
 
@@ -125,6 +126,9 @@ def _zip_heads(stream: IO[bytes]) -> Iterator[tuple[str, bytes]]:
         for info in infos:
             if info.flag_bits & 1:
                 message = f"its member {info.filename!r} is encrypted"
+                raise _NotLookedAtError(message)
+            if info.compress_type not in _PACKED:
+                message = f"its member {info.filename!r} is packed in a way that is not read"
                 raise _NotLookedAtError(message)
             if not info.is_dir():
                 with archive.open(info) as member:

@@ -75,9 +75,11 @@ class Helper:
         self._answers.close()
         if self._pid == 0:
             return
+        import signal
+
         pid, self._pid = self._pid, 0
         try:
-            os.kill(pid, 9)
+            os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
         except (ProcessLookupError, ChildProcessError):
             return

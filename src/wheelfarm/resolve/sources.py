@@ -158,12 +158,11 @@ def _text_of(answer: Response) -> str:
 
     Raises CouldNotLookError for what is no text, which would read as a page without links.
     """
-    stated = re.search(r"charset=[\"']?([\w.:-]+)", answer.headers.get("content-type", ""))
+    kind = answer.headers.get("content-type", "")
+    # In all others ASCII is ASCII, and names are; nor may a server choose any codec of Python's.
+    stated = re.search(r"charset=[\"']?(utf-?(?:16|32)(?:[lb]e)?)\b", kind.lower())
     marked = next((name for mark, name in _MARKS if answer.body.startswith(mark)), None)
-    try:
-        text = answer.body.decode(marked or (stated[1] if stated else "utf-8"), "replace")
-    except LookupError:
-        text = answer.body.decode("utf-8", "replace")
+    text = answer.body.decode(marked or (stated[1] if stated else "utf-8"), "replace")
     if "\0" in text:
         message = f"{redacted(answer.url)} is no page of text"
         cause = "it holds zero bytes, as text of an encoding does that the server does not name"

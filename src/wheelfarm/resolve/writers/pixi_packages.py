@@ -225,6 +225,9 @@ def _python_of_conda(stated: Any) -> set[Minor] | None:
                 clauses.append(f"=={version}" if full else f"=={version}.*")
             else:
                 clauses.append(f"{operator}{version}{'.*' if star and operator == '!=' else ''}")
-        specifier = SpecifierSet(",".join(clauses))
+        try:
+            specifier = SpecifierSet(",".join(clauses))
+        except InvalidSpecifier:
+            return None
         found |= {minor for minor in MINORS if takes(specifier, minor)}
     return found

@@ -17,7 +17,6 @@ from packaging.version import Version
 from tomlkit.items import Array, InlineTable
 
 from wheelfarm.errors import BadInputError
-from wheelfarm.model.platform import Platform
 from wheelfarm.model.python import PythonTag
 from wheelfarm.model.versions import Minor
 from wheelfarm.resolve.lock import Profile
@@ -179,8 +178,11 @@ def _ships(profile: Profile) -> tuple[PythonTag, ...]:
     if pin is None or pin.accelerator is None:
         return ()
     release = committed_facts().release(pin.accelerator, Version(pin.torch.public))
-    platform = Platform.parse(profile.resolution.host.platform.value or "")
-    return () if release is None else release.pythons.get(platform, ())
+    if release is None:
+        return ()
+    # A host may be of a system for which no farm builds.
+    word = profile.resolution.host.platform.value
+    return next((tags for platform, tags in release.pythons.items() if str(platform) == word), ())
 
 
 def is_ours(marker: Marker | None) -> bool:
